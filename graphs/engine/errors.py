@@ -1,0 +1,94 @@
+"""All that can go wrong in the engine, one class a kind; its docstring is its message's sense and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SaysoError(Exception):
+    """Something the caller can name and mend."""
+
+
+class DefinitionError(SaysoError):
+    """A graph definition cannot be compiled; the message names the node or edge and what to change."""
+
+
+class PayloadError(SaysoError):
+    """A value is not JSON, or is past a bound; `path` is the JSON pointer of the offending place (Z21, Z48)."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(f"{message} (at {path or '/'})")
+        self.path = path
+
+
+class SchemaError(SaysoError):
+    """A response schema is not a valid JSON Schema or reaches outside itself (Z06)."""
+
+
+class AnswerInvalid(SaysoError):
+    """An answer breaks its question's response schema; `problems` is a list of (JSON pointer, message) (Z31)."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path or '/'}: {message}" for path, message in problems))
+        self.problems = list(problems)
+
+
+class AnswerMismatch(SaysoError):
+    """A reply names no open question, or is ambiguous; `open_ids` lists what is open; nothing was stored (Z03)."""
+
+    def __init__(self, message: str, open_ids: Sequence[str] = ()) -> None:
+        listed = ", ".join(open_ids) or "none"
+        super().__init__(f"{message}; open questions: {listed}")
+        self.open_ids = list(open_ids)
+
+
+class AmbiguousQuestion(SaysoError):
+    """Two questions of one task were asked at the same time without explicit keys; give each a `key`."""
+
+
+class UnknownThread(SaysoError):
+    """There is no such thread under this graph (G34)."""
+
+
+class ThreadExists(SaysoError):
+    """A thread with this id exists under this graph already."""
+
+
+class ThreadBusy(SaysoError):
+    """The thread has open questions or is running, so it takes no new input; `open_ids` lists the questions (Z11)."""
+
+    def __init__(self, message: str, open_ids: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.open_ids = list(open_ids)
+
+
+class ThreadEnded(SaysoError):
+    """The thread has ended, so there is nothing to resume (G35)."""
+
+
+class DefinitionChanged(SaysoError):
+    """The graph changed under a paused thread in a way that cannot resume; the message names the missing node (Z20)."""
+
+
+class LeaseLost(SaysoError):
+    """Another holder took the thread over; this one writes nothing more (R3)."""
+
+
+class BudgetExceeded(SaysoError):
+    """A budget of supersteps, tokens or seconds is used up (G36)."""
+
+
+class NodeTimeout(SaysoError):
+    """A node ran longer than its timeout."""
+
+
+class PauseSwallowed(SaysoError):
+    """A node caught the pause that it had raised, so the question was never asked (T09, Z43)."""
+
+
+class QuestionChanged(SaysoError):
+    """A node asked a different question at the same place three times without progress (DESIGN section 4.2)."""
+
+
+class DeadEnd(SaysoError):
+    """A route matched no edge and the node has no default edge (Z53)."""

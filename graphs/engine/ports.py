@@ -1,0 +1,231 @@
+"""The one port through which the engine writes, and the records that pass through it.
+
+Every store (memory, SQLite, the Django tables) implements `Checkpointer` and passes the specification in `tests/store`.
+Values in these records are JSON already: `canonical.encode` ran where they were made, so a store never converts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from graphs.engine.interrupts import Decision, Interrupt
+from graphs.engine.statuses import Outcome, TaskStatus, ThreadStatus
+
+Json = Any
+Cells = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRef:
+    """Names one thread: thread ids are scoped by graph (Z17)."""
+
+    graph_id: str
+    thread_id: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TaskKey:
+    """Names one execution of one node: `path` is `outer/inner` for nested graphs, `visit` counts loop passes from 1."""
+
+    path: str
+    visit: int
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One settled effect of a task, found again by `(key, ordinal)` when the task re-fires.
+
+    `state` is `started` (an at-most-once effect that may have happened) or `done`. `value` is the JSON result.
+    """
+
+    key: str
+    ordinal: int
+    state: str
+    value: Json = None
+    mode: str = "idempotent"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """How one execution of a task ended: finished with its output and writes, or failed with its error.
+
+    `writes` is the list of channel writes `[channel, value]` in the order they were made; they apply once, when the
+    superstep commits. `error` is `{"type", "message", "traceback"}`. `seconds` is the duration of the last attempt.
+    """
+
+    key: TaskKey
+    status: TaskStatus
+    output: Json = None
+    route: Json = None
+    has_route: bool = False
+    writes: tuple[tuple[str, Json], ...] = ()
+    error: Mapping[str, Json] | None = None
+    attempt: int = 1
+    seconds: float = 0.0
+    usage: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class TaskRecord:
+    """What the store knows of one task that has not been applied yet: its journal, its questions, its result if recorded."""
+
+    key: TaskKey
+    status: TaskStatus = TaskStatus.RUNNING
+    journal: list[JournalEntry] = field(default_factory=list)
+    interrupts: list[Interrupt] = field(default_factory=list)
+    result: TaskResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStart:
+    """What a new thread begins with. `cells` is the engine's first state, written whole as checkpoint 0."""
+
+    fingerprint: str
+    graph_version: str
+    input: Json
+    cells: Cells
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """A thread as loaded: bounded by what is active, never by the length of its history (Z47).
+
+    `tasks` holds only tasks that the cells still name as ready, waiting or failed.
+    """
+
+    ref: ThreadRef
+    status: ThreadStatus
+    fingerprint: str
+    graph_version: str
+    step: int
+    input: Json
+    cells: Cells
+    tasks: dict[TaskKey, TaskRecord]
+    next_seq: int = 1
+    output: Json = None
+    error: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What a superstep changed in the cells: whole values set, tails appended to lists, cells dropped."""
+
+    set: Mapping[str, Json] = field(default_factory=dict)
+    append: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+
+    def apply(self, cells: Cells) -> None:
+        """Bring `cells` in place from the checkpoint before to this one."""
+        for name in self.drop:
+            cells.pop(name, None)
+        cells.update(self.set)
+        for name, tail in self.append.items():
+            cells[name] = [*cells.get(name, []), *tail]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One superstep's commit (DESIGN section 3, steps 4 and 5), written in one transaction or not at all.
+
+    `step` is the number of the checkpoint it writes; the store refuses any but the last one's successor.
+    `status` is where the engine wants the thread: with `interrupted` the store looks again, under the thread's lock, at the
+    questions of `waiting`, and where one was decided meanwhile it stores `running` instead and returns that question (F22).
+    `results` are all results of this step; the store skips those it has recorded already.
+    `events` are the stored events in order; their `seq` is already set, following on from `Snapshot.next_seq`.
+    `full()` gives the whole cells, for a store that prefers a snapshot now. `active` names the tasks running next.
+    """
+
+    step: int
+    status: ThreadStatus
+    delta: Delta
+    full: Callable[[], Cells]
+    results: tuple[TaskResult, ...] = ()
+    waiting: tuple[str, ...] = ()
+    active: tuple[TaskKey, ...] = ()
+    events: tuple[Mapping[str, Json], ...] = ()
+    output: Json = None
+    error: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One reply that matched one open question: what `answers.match` returns and `Checkpointer.answer` records."""
+
+    interrupt_id: str
+    outcome: Outcome
+    value: Json = None
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """One line of a thread's history: checkpoint number, time of the commit (UTC), status after it."""
+
+    step: int
+    at: datetime
+    status: ThreadStatus
+
+
+class Checkpointer(Protocol):
+    """Where threads are kept. Every method is one atomic, durable write or one bounded read.
+
+    Raises: `ThreadExists` (create), `UnknownThread` (all but create and load), `LeaseLost` from any write of a holder that
+    was replaced (Django store) or whose `step` is not the successor of the stored one.
+    """
+
+    async def create(self, ref: ThreadRef, start: ThreadStart) -> None: ...
+
+    async def load(self, ref: ThreadRef) -> Snapshot | None: ...
+
+    async def record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
+        """Store an effect as started or done, before the next one begins. The same `(key, ordinal)` is replaced."""
+        ...
+
+    async def open_interrupt(self, ref: ThreadRef, interrupt: Interrupt) -> Interrupt:
+        """Open one question, at once and durably. A question at the same `(task, key, ordinal)` with a lower revision
+        becomes `superseded`; one with the same revision is returned as it is stored."""
+        ...
+
+    async def record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
+        """Record finished tasks of the running superstep ahead of its commit, so that a crash repeats none of them (R4)."""
+        ...
+
+    async def commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
+        """Write one superstep. Returns the questions of `commit.waiting` that were decided meanwhile (empty when none)."""
+        ...
+
+    async def answer(self, ref: ThreadRef, answers: Sequence[Answer], *, actor: str = "") -> Sequence[Decision]:
+        """Record answers, all or none, and return their decisions. The Django store goes through `decide`."""
+        ...
+
+    async def retry(self, ref: ThreadRef) -> None:
+        """Bring a failed thread back to `ready`; its failed tasks keep journal and answers (Z04, W44)."""
+        ...
+
+    async def history(self, ref: ThreadRef, limit: int = 100) -> Sequence[CheckpointInfo]:
+        """The newest checkpoints first, at most `limit`."""
+        ...
+
+    async def load_step(self, ref: ThreadRef, step: int) -> Cells | None:
+        """The cells as checkpoint `step` left them, or None where there is no such checkpoint."""
+        ...
+
+
+class Clock(Protocol):
+    """Where the engine gets time; it has none of its own, so that tests and replays can give it theirs."""
+
+    def now(self) -> datetime:
+        """The current time, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never steps back."""
+        ...
+
+
+IdFactory = Callable[[], str]
+Emit = Callable[[Mapping[str, Any]], None]

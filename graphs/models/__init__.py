@@ -1,0 +1,29 @@
+"""The tables, one file a noun. Reads are QuerySet methods here; every write is in `actions`."""
+
+from __future__ import annotations
+
+from graphs.models.interrupts import Comment, Decision, Interrupt
+from graphs.models.queues import ApprovalQueue, QueueMembership, Right
+from graphs.models.records import AuditEntry, Counter, Heartbeat, OutboxMessage
+from graphs.models.threads import Blob, Checkpoint, Conversation, JournalEntry, Lease, Task, Thread, ThreadEvent
+
+__all__ = [
+    "ApprovalQueue",
+    "AuditEntry",
+    "Blob",
+    "Checkpoint",
+    "Comment",
+    "Conversation",
+    "Counter",
+    "Decision",
+    "Heartbeat",
+    "Interrupt",
+    "JournalEntry",
+    "Lease",
+    "OutboxMessage",
+    "QueueMembership",
+    "Right",
+    "Task",
+    "Thread",
+    "ThreadEvent",
+]

@@ -1,0 +1,139 @@
+"""Interrupts and their decisions: the open questions, and the verdicts that closed them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from graphs.engine.statuses import InterruptStatus, Outcome
+from graphs.models.fields import JSONTextField
+from graphs.models.queues import ApprovalQueue
+from graphs.models.threads import Task, Thread
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+
+class InterruptQuerySet(models.QuerySet["Interrupt"]):
+    """Reads of questions; every list, count, search, socket and export starts from `visible_to`."""
+
+    def visible_to(self, user: User | AnonymousUser) -> InterruptQuerySet:
+        """Questions in the queues this person belongs to, those of threads they requested, all for operators."""
+        if not user.is_authenticated or not user.is_active:
+            return self.none()
+        if user.has_perm("graphs.view_interrupt"):
+            return self
+        queues = ApprovalQueue.objects.of(user).values("pk")
+        return self.filter(Q(queue__in=queues) | Q(thread__conversation__requester=user))
+
+    def waiting(self) -> InterruptQuerySet:
+        """Questions that a person can still answer."""
+        return self.filter(status__in=[InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO])
+
+
+class Interrupt(models.Model):
+    """One question of one task. `version` counts changes of the question; a decision must name the one it saw."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="interrupts")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="interrupts")
+    queue = models.ForeignKey(ApprovalQueue, on_delete=models.PROTECT, related_name="interrupts")
+    key = models.CharField(max_length=300)
+    ordinal = models.PositiveIntegerField(default=0)
+    revision = models.PositiveIntegerField(default=0)
+    interrupt_id = models.CharField(max_length=200, blank=True)
+    node_id = models.CharField(max_length=200)
+    graph_path = JSONTextField()
+    style = models.CharField(max_length=30)
+    kind = models.CharField(max_length=60, default="generic")
+    name = models.CharField(max_length=200, blank=True)
+    message = models.TextField(blank=True)
+    payload = JSONTextField(null=True, blank=True)
+    reason = JSONTextField(null=True, blank=True)
+    metadata = JSONTextField(null=True, blank=True)
+    response_schema = JSONTextField(null=True, blank=True)
+    default = JSONTextField(null=True, blank=True)
+    has_default = models.BooleanField(default=False)
+    tool_call_id = models.CharField(max_length=200, null=True, blank=True)
+    digest = models.CharField(max_length=64)
+    version = models.PositiveIntegerField(default=1)
+    status = models.CharField(
+        max_length=12, choices=[(str(s), str(s).replace("_", " ")) for s in InterruptStatus], default=InterruptStatus.OPEN
+    )
+    closed_because = models.CharField(max_length=200, blank=True, help_text="Why it was withdrawn or superseded.")
+    search = models.TextField(blank=True, help_text="Lower-case text that the inbox searches.")
+    seq = models.PositiveBigIntegerField(default=0, help_text="The queue's counter at its last change: the inbox cursor.")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InterruptQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "key", "ordinal", "revision"], name="interrupt_place"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["queue", "-created_at", "-id"], condition=Q(status__in=["open", "needs_info"]), name="interrupt_open"
+            ),
+            models.Index(
+                fields=["-created_at", "-id"], condition=Q(status__in=["open", "needs_info"]), name="interrupt_open_all"
+            ),
+            models.Index(fields=["queue", "seq"], name="interrupt_cursor"),
+        ]
+
+    def __str__(self) -> str:
+        return self.message[:80] or f"{self.node_id} asks"
+
+
+class Decision(models.Model):
+    """The verdict that closed an interrupt, once a round; nothing may update it. The reviewer's id has no constraint."""
+
+    interrupt = models.ForeignKey(Interrupt, on_delete=models.PROTECT, related_name="decisions")
+    round = models.PositiveSmallIntegerField(default=1)
+    outcome = models.CharField(max_length=12, choices=[(str(o), str(o)) for o in Outcome])
+    value = JSONTextField(null=True, blank=True)
+    comment = models.TextField(blank=True)
+    reviewer_id = models.BigIntegerField(null=True, blank=True)
+    reviewer_name = models.CharField(max_length=150, blank=True)
+    channel = models.CharField(max_length=20)
+    digest = models.CharField(max_length=64)
+    version = models.PositiveIntegerField(default=1)
+    submission_key = models.CharField(max_length=64, null=True, blank=True)
+    audit_seq = models.PositiveBigIntegerField(default=0)
+    decided_at = models.DateTimeField(default=timezone.now)
+    effective_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["interrupt", "round"], name="decision_once"),
+            models.UniqueConstraint(
+                fields=["reviewer_id", "submission_key", "interrupt"],
+                condition=Q(submission_key__isnull=False),
+                name="decision_submission",
+            ),
+        ]
+        indexes = [models.Index(fields=["reviewer_id", "-decided_at"], name="decision_by_reviewer")]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} by {self.reviewer_name}"
+
+
+class Comment(models.Model):
+    """A remark beside a thread or one of its questions; it never answers anything (U02)."""
+
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="comments")
+    interrupt = models.ForeignKey(Interrupt, null=True, blank=True, on_delete=models.SET_NULL, related_name="comments")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    author_name = models.CharField(max_length=150)
+    text = models.TextField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.text[:60]

@@ -1,0 +1,70 @@
+"""Rows about the installation itself: the audit chain, the outbox, counters and heartbeats."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from graphs.models.fields import JSONTextField
+
+
+class AuditEntry(models.Model):
+    """One link of the installation's audit chain: append-only, keyed, each holding the digest of the one before."""
+
+    seq = models.PositiveBigIntegerField(primary_key=True)
+    at = models.DateTimeField()
+    actor_id = models.BigIntegerField(null=True, blank=True)
+    actor_name = models.CharField(max_length=150)
+    action = models.CharField(max_length=60)
+    object_type = models.CharField(max_length=40)
+    object_id = models.CharField(max_length=64)
+    channel = models.CharField(max_length=20, blank=True)
+    data = JSONTextField(null=True, blank=True)
+    previous = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        indexes = [models.Index(fields=["object_type", "object_id"], name="audit_object")]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.action}"
+
+
+class OutboxMessage(models.Model):
+    """Something to say once its transaction has committed; the sweep says it again where nobody did (F6)."""
+
+    kind = models.CharField(max_length=20)
+    payload = JSONTextField()
+    created_at = models.DateTimeField(default=timezone.now)
+    published_at = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["id"], condition=Q(published_at__isnull=True), name="outbox_unpublished")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+
+class Counter(models.Model):
+    """A number that grows in commit order: one a queue (`queue:<id>`) and the head of the audit chain (`audit`)."""
+
+    name = models.CharField(max_length=60, primary_key=True)
+    value = models.PositiveBigIntegerField(default=0)
+    text = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}"
+
+
+class Heartbeat(models.Model):
+    """When a process was last alive."""
+
+    name = models.CharField(max_length=100, primary_key=True)
+    at = models.DateTimeField()
+    info = JSONTextField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
