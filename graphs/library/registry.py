@@ -1,0 +1,100 @@
+"""Finds graphs: the ones that ship, and those of the modules that `SAYSO_GRAPHS` names."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from django.conf import settings
+
+from graphs.engine.errors import SaysoError
+from graphs.engine.graph import CompiledGraph
+
+#: What a module may export to name the one graph it offers; the first of these wins over whatever else it holds.
+PREFERRED = ("app", "root_agent")
+
+
+class UnknownGraph(SaysoError):
+    """No registered graph has this id; the launcher lists those that exist and the modules that failed to import."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One registered graph, or one module that could not be used: then `graph` is None and `error` says why."""
+
+    graph_id: str
+    module: str
+    graph: CompiledGraph | None
+    error: str = ""
+
+
+_lock = threading.Lock()
+_entries: tuple[Entry, ...] | None = None
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every registered graph in a stable order, shipped ones first; read once a process."""
+    global _entries
+    with _lock:
+        if _entries is None:
+            _entries = tuple(_mark_twins(found for name in _modules() for found in _read(name)))
+        return _entries
+
+
+def get(graph_id: str) -> CompiledGraph:
+    """The graph with this id. Raises `UnknownGraph`, with the import error where that is the reason."""
+    for entry in entries():
+        if entry.graph_id == graph_id and entry.graph is not None:
+            return entry.graph
+    broken = "; ".join(f"{entry.module}: {entry.error}" for entry in entries() if entry.error)
+    raise UnknownGraph(f"No graph is registered as {graph_id!r}." + (f" Not usable: {broken}" if broken else ""))
+
+
+def reload() -> None:
+    """Forget what was read, so that the next look reads the modules named by the settings of now."""
+    global _entries
+    with _lock:
+        _entries = None
+
+
+def _modules() -> list[str]:
+    shipped = sorted(info.name for info in pkgutil.iter_modules(_package().__path__) if info.name != "registry")
+    return [f"graphs.library.{name}" for name in shipped] + list(settings.SAYSO_GRAPHS)
+
+
+def _package() -> ModuleType:
+    return importlib.import_module("graphs.library")
+
+
+def _read(name: str) -> list[Entry]:
+    # A user's module may fail in any way at import, `sys.exit` included; one bad file must not take the others along.
+    try:
+        module = importlib.import_module(name)
+        found = [Entry(graph.id, name, graph) for graph in _graphs(module)]
+    except (Exception, SystemExit) as error:
+        return [Entry(name, name, None, f"{type(error).__name__}: {error}")]
+    return found or [Entry(name, name, None, "It exports no compiled graph; end it with `app = Graph.new(…)….compile()`.")]
+
+
+def _graphs(module: ModuleType) -> list[CompiledGraph]:
+    for name in PREFERRED:
+        value = getattr(module, name, None)
+        if isinstance(value, CompiledGraph):
+            return [value]
+    found = (value for name, value in vars(module).items() if not name.startswith("_"))
+    return list({id(value): value for value in found if isinstance(value, CompiledGraph)}.values())
+
+
+def _mark_twins(found: Iterator[Entry]) -> Iterator[Entry]:
+    """The first graph of an id keeps it; a later one would take over its threads, so it is listed as an error."""
+    owners: dict[str, str] = {}
+    for entry in found:
+        owner = owners.setdefault(entry.graph_id, entry.module)
+        if owner != entry.module and entry.graph is not None:
+            yield Entry(entry.graph_id, entry.module, None, f"The id {entry.graph_id!r} is taken by {owner}.")
+        else:
+            yield entry
