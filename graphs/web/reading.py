@@ -1,0 +1,134 @@
+"""Payloads as people read them: facts computed from the arguments, never from prose, and JSON that stays bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Past these bounds a table helps nobody; the whole value is a download away (U17).
+MAX_ROWS = 200
+MAX_CELLS = 50
+MAX_TEXT = 100_000
+MAX_DEPTH = 12
+LONG_LINES = 6
+LONG_CHARS = 320
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One row of the facts table: a leaf, or a list of like objects as a table of its own."""
+
+    label: str
+    pointer: str
+    kind: str
+    text: str = ""
+    long: bool = False
+    lines: int = 0
+    cut: bool = False
+    columns: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+
+
+def humanise(key: str) -> str:
+    """`order_id` as a person would write it; what is not such a name stays as it is."""
+    words = key.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:] if words else key
+
+
+def leaf(value: Any) -> tuple[str, str]:
+    """A JSON scalar as text, and the name of its type."""
+    if value is None:
+        return "—", "null"
+    if isinstance(value, bool):
+        return ("Yes" if value else "No"), "boolean"
+    if isinstance(value, int | float):
+        return json.dumps(value), "number"
+    return str(value), "text"
+
+
+def pretty(value: Any) -> str:
+    """Indented JSON, bounded; the page says so where it was cut."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n…"
+
+
+def facts(value: Any) -> list[Fact]:
+    """Every leaf of a payload under a readable label (U05), at most MAX_ROWS of them."""
+    found: list[Fact] = []
+    for fact in _walk(value, [], "", 0):
+        if len(found) == MAX_ROWS:
+            break
+        found.append(fact)
+    return found
+
+
+def _walk(value: Any, labels: list[str], pointer: str, depth: int) -> Iterator[Fact]:
+    label = " · ".join(labels) or "Value"
+    if isinstance(value, dict) and value and depth < MAX_DEPTH:
+        for key, item in value.items():
+            yield from _walk(item, [*labels, humanise(key)], f"{pointer}/{escape_token(key)}", depth + 1)
+    elif isinstance(value, list) and value and depth < MAX_DEPTH:
+        yield from _list(value, labels, pointer, depth)
+    else:
+        yield _leaf(value, label, pointer)
+
+
+def _list(value: list[Any], labels: list[str], pointer: str, depth: int) -> Iterator[Fact]:
+    label = " · ".join(labels) or "Value"
+    if all(not isinstance(item, dict | list) for item in value):
+        shown = "\n".join(leaf(item)[0] for item in value[:MAX_ROWS])
+        yield _text(label, pointer, f"list of {len(value)}", shown, cut=len(value) > MAX_ROWS)
+    elif table := _table(value):
+        columns, rows = table
+        yield Fact(label, pointer, f"{len(value)} rows", columns=columns, rows=rows, cut=len(value) > len(rows))
+    else:
+        for index, item in enumerate(value[:MAX_ROWS]):
+            numbered = [*labels[:-1], f"{labels[-1]} {index + 1}"] if labels else [f"Item {index + 1}"]
+            yield from _walk(item, numbered, f"{pointer}/{index}", depth + 1)
+
+
+def _table(value: list[Any]) -> tuple[list[str], list[list[str]]] | None:
+    """Like objects of scalars make a table; anything else does not."""
+    if not all(isinstance(item, dict) for item in value):
+        return None
+    keys = list(dict.fromkeys(key for item in value for key in item))
+    flat = all(not isinstance(cell, dict | list) for item in value for cell in item.values())
+    if not flat or not keys or len(keys) > 8:
+        return None
+    rows = [[leaf(item[key])[0] if key in item else "" for key in keys] for item in value[:MAX_CELLS]]
+    return [humanise(key) for key in keys], rows
+
+
+def _leaf(value: Any, label: str, pointer: str) -> Fact:
+    if isinstance(value, dict | list):
+        if not value:
+            return Fact(label, pointer, "empty", "empty list" if isinstance(value, list) else "empty object")
+        return _text(label, pointer, "JSON", pretty(value))
+    text, kind = leaf(value)
+    if text == "":
+        return Fact(label, pointer, "empty", "empty text")
+    return _text(label, pointer, kind, text)
+
+
+def _text(label: str, pointer: str, kind: str, text: str, cut: bool = False) -> Fact:
+    lines = text.count("\n") + 1
+    long = lines > LONG_LINES or len(text) > LONG_CHARS
+    if len(text) > MAX_TEXT:
+        text, cut = text[:MAX_TEXT], True
+    return Fact(label, pointer, kind, text, long, lines, cut)
+
+
+def escape_token(key: str) -> str:
+    """One step of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def prose(value: Any) -> str:
+    """What an agent or node says in words, where its output is words: fenced and marked as untrusted by the page."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and isinstance(value.get("content"), str) and "role" in value:
+        return str(value["content"])
+    return ""

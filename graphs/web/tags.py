@@ -1,0 +1,124 @@
+"""Template tags of the pages: icons, chips, times and JSON. Nothing here marks a payload as safe."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from graphs.web import words
+from graphs.web.reading import pretty
+
+register = template.Library()
+
+TABLES = {
+    "thread": words.THREAD,
+    "interrupt": words.INTERRUPT,
+    "outcome": words.OUTCOME,
+    "node": words.NODE,
+    "event": words.EVENT,
+}
+
+
+@register.simple_tag
+def icon(name: str, classes: str = "") -> SafeString:
+    """One icon of the sprite, for the eye only: a word always stands beside it."""
+    sprite = static("vendor/tabler-icons/icons.svg")
+    return format_html(
+        '<svg class="ico {}" width="18" height="18" aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>',
+        classes,
+        sprite,
+        name,
+    )
+
+
+@register.simple_tag
+def chip(kind: str, status: str) -> SafeString:
+    """A status as word, icon and colour."""
+    look = words.of(TABLES[kind], str(status))
+    return format_html('<span class="chip tone-{}">{}{}</span>', look.tone, icon(look.icon), look.word)
+
+
+@register.simple_tag
+def look(kind: str, status: str) -> words.Look:
+    """The look itself, where a template builds something else than a chip."""
+    return words.of(TABLES[kind], str(status))
+
+
+@register.filter
+def span(delta: timedelta | float | None) -> str:
+    """A length of time in at most two units."""
+    if delta is None:
+        return ""
+    seconds = delta.total_seconds() if isinstance(delta, timedelta) else float(delta)
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = int(seconds)
+    for size, unit, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // below
+            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
+    return f"{whole} s"
+
+
+def short_span(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return "now" if seconds < 5 else f"{int(seconds)} s"
+
+
+@register.filter
+def ago(moment: datetime | None) -> str:
+    """The age of a moment in one unit; a script keeps it up to date."""
+    if moment is None:
+        return ""
+    text = short_span(max(0.0, (timezone.now() - moment).total_seconds()))
+    return text if text == "now" else f"{text} ago"
+
+
+@register.filter
+def until(moment: datetime | None) -> str:
+    """How long is left until a moment."""
+    if moment is None:
+        return ""
+    seconds = (moment - timezone.now()).total_seconds()
+    return f"in {short_span(seconds)}" if seconds > 0 else f"{short_span(-seconds)} over"
+
+
+@register.filter
+def absolute(moment: datetime | None) -> str:
+    """The moment with its zone; a script shows it in the reader's own zone."""
+    return "" if moment is None else timezone.localtime(moment).strftime("%-d %b %Y, %H:%M:%S %Z")
+
+
+@register.filter
+def iso(moment: datetime | None) -> str:
+    """The moment for machines."""
+    return "" if moment is None else moment.isoformat()
+
+
+@register.filter
+def indented(value: Any) -> str:
+    """JSON for reading, plain text: the template escapes it."""
+    return pretty(value)
+
+
+@register.filter
+def initials(name: str) -> str:
+    """One or two letters for a round mark beside a name."""
+    parts = [part for part in name.replace(".", " ").replace("_", " ").split() if part]
+    return "".join(part[0] for part in parts[:2]).upper() or "?"
+
+
+@register.filter
+def capped(count: int) -> str:
+    """A count as badges show it: nobody reads past 999, and the query behind it stops there (F28)."""
+    return "999+" if count > 999 else str(count)
