@@ -131,7 +131,7 @@ class SaysoJob(Job):
 
 @cache
 def connection() -> Redis:
-    """One pool a process (redis-py notices a fork). Short timeouts: requests ring this bell and must not wait for it."""
+    """One pool a process (redis-py notices a fork). Its timeouts are short, since requests ring this bell too."""
     # One retry, for a connection that a restart of Redis has closed; the client's own default would wait for seconds.
     retry = Retry(NoBackoff(), 1)
     return Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1, retry=retry)

@@ -31,6 +31,7 @@ def stored_secret_key() -> str:
 
 # Empty until `up` has written one: Django refuses every use of an empty key, and asgi.py refuses to start.
 SECRET_KEY = envsecret("SECRET_KEY") or stored_secret_key()
+SECRET_KEY_IS_SET = bool(SECRET_KEY)
 
 ALLOWED_HOSTS = envlist("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")

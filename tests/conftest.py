@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from hitl_site import redis_server as redis_source
+from tests import databases
+
+# What these rooms promise, they promise on both databases.
+BOTH_DATABASES = {"store", "actions", "jobs"}
+MARKED = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in databases.KINDS]
+
+test_databases = databases.Switch()
+numbers = itertools.count(1)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    room = Path(metafunc.module.__file__ or "").parent.name
+    uses_database = metafunc.definition.get_closest_marker("django_db") is not None
+    if room in BOTH_DATABASES and uses_database and "database" not in metafunc.fixturenames:
+        metafunc.fixturenames.append("database")
+    if "database" in metafunc.fixturenames:
+        metafunc.parametrize("database", MARKED, indirect=True)
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest) -> str:
+    """`sqlite` or `postgres`: a test that asks for it runs once on each."""
+    return str(request.param)
+
+
+@pytest.fixture
+def django_db_setup(request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: object) -> None:
+    """Runs before each test that uses the database, so that each may be on another one."""
+    callspec = getattr(request.node, "callspec", None)
+    kind = callspec.params.get("database", databases.KINDS[0]) if callspec else databases.KINDS[0]
+    with django_db_blocker.unblock():  # type: ignore[attr-defined]
+        test_databases.use(kind)
+
+
+@pytest.fixture
+def database_url(database: str, tmp_path: Path) -> str:
+    """A database of its own for processes that a test starts, as DATABASE_URL says it."""
+    if database == databases.POSTGRES:
+        return databases.postgres_server().create_database(f"processes_{os.getpid()}_{next(numbers)}")
+    return f"sqlite:///{tmp_path / 'processes.sqlite3'}"
+
+
+@pytest.fixture(scope="session")
+def redis_process() -> Iterator[str]:
+    """A real server on the private socket that the settings name anyway."""
+    process = redis_source.start(settings.SAYSO_VAR)
+    yield settings.REDIS_URL
+    process.terminate()
+    process.wait()
+
+
+@pytest.fixture
+def redis(redis_process: str) -> Iterator[str]:
+    """The address of a running, empty Redis."""
+    from redis import Redis
+
+    with Redis.from_url(redis_process) as client:
+        client.flushall()
+        yield redis_process
+        client.flushall()
