@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphs.models.interrupts import Comment, Decision, Interrupt
 from graphs.models.queues import ApprovalQueue, QueueMembership, Right
-from graphs.models.records import AuditEntry, Counter, Heartbeat, OutboxMessage
+from graphs.models.records import AuditEntry, Counter, Heartbeat, IdempotencyKey, OutboxMessage
 from graphs.models.threads import Blob, Checkpoint, Conversation, JournalEntry, Lease, Task, Thread, ThreadEvent
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Counter",
     "Decision",
     "Heartbeat",
+    "IdempotencyKey",
     "Interrupt",
     "JournalEntry",
     "Lease",

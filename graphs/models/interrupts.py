@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from graphs.engine.statuses import InterruptStatus, Outcome
+from graphs.models.append_only import AppendOnly, AppendOnlyQuerySet
 from graphs.models.fields import JSONTextField
+from graphs.models.moves import ANSWERABLE
 from graphs.models.queues import ApprovalQueue
-from graphs.models.threads import Task, Thread
+from graphs.models.threads import Task, Thread, choices
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
+
+
+#: A literal of its own, because a partial index serves only queries that repeat its condition.
+STILL_OPEN = Q(status__in=["open", "needs_info"])
 
 
 class InterruptQuerySet(models.QuerySet["Interrupt"]):
@@ -33,7 +40,11 @@ class InterruptQuerySet(models.QuerySet["Interrupt"]):
 
     def waiting(self) -> InterruptQuerySet:
         """Questions that a person can still answer."""
-        return self.filter(status__in=[InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO])
+        return self.filter(status__in=ANSWERABLE)
+
+    def expired(self) -> InterruptQuerySet:
+        """Questions past their deadline that declared what then counts; the others stay open and are shown overdue."""
+        return self.waiting().filter(has_default=True, expires_at__lte=Now())
 
 
 class Interrupt(models.Model):
@@ -62,12 +73,10 @@ class Interrupt(models.Model):
     tool_call_id = models.CharField(max_length=200, null=True, blank=True)
     digest = models.CharField(max_length=64)
     version = models.PositiveIntegerField(default=1)
-    status = models.CharField(
-        max_length=12, choices=[(str(s), str(s).replace("_", " ")) for s in InterruptStatus], default=InterruptStatus.OPEN
-    )
+    status = models.CharField(max_length=12, choices=choices(InterruptStatus), default=InterruptStatus.OPEN)
     closed_because = models.CharField(max_length=200, blank=True, help_text="Why it was withdrawn or superseded.")
     search = models.TextField(blank=True, help_text="Lower-case text that the inbox searches.")
-    seq = models.PositiveBigIntegerField(default=0, help_text="The queue's counter at its last change: the inbox cursor.")
+    seq = models.PositiveBigIntegerField(default=0, help_text="The queue's counter at its last change.")
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
@@ -79,21 +88,31 @@ class Interrupt(models.Model):
             models.UniqueConstraint(fields=["task", "key", "ordinal", "revision"], name="interrupt_place"),
         ]
         indexes = [
-            models.Index(
-                fields=["queue", "-created_at", "-id"], condition=Q(status__in=["open", "needs_info"]), name="interrupt_open"
-            ),
-            models.Index(
-                fields=["-created_at", "-id"], condition=Q(status__in=["open", "needs_info"]), name="interrupt_open_all"
-            ),
+            models.Index(fields=["queue", "-created_at", "-id"], condition=STILL_OPEN, name="interrupt_open"),
+            models.Index(fields=["-created_at", "-id"], condition=STILL_OPEN, name="interrupt_open_all"),
             models.Index(fields=["queue", "seq"], name="interrupt_cursor"),
+            models.Index(
+                fields=["expires_at"],
+                condition=STILL_OPEN & Q(has_default=True, expires_at__isnull=False),
+                name="interrupt_deadline",
+            ),
         ]
+        permissions = [("decide_interrupt", "Can decide questions of every queue")]
 
     def __str__(self) -> str:
         return self.message[:80] or f"{self.node_id} asks"
 
 
-class Decision(models.Model):
-    """The verdict that closed an interrupt, once a round; nothing may update it. The reviewer's id has no constraint."""
+class DecisionQuerySet(AppendOnlyQuerySet["Decision"]):
+    """Reads of verdicts."""
+
+    def visible_to(self, user: User | AnonymousUser) -> DecisionQuerySet:
+        """Verdicts of the questions that this person may see."""
+        return self.filter(interrupt__in=Interrupt.objects.visible_to(user).values("pk"))
+
+
+class Decision(AppendOnly):
+    """The verdict that closed an interrupt, once a round; nothing may update it. `reviewer_id` has no constraint."""
 
     interrupt = models.ForeignKey(Interrupt, on_delete=models.PROTECT, related_name="decisions")
     round = models.PositiveSmallIntegerField(default=1)
@@ -108,7 +127,9 @@ class Decision(models.Model):
     submission_key = models.CharField(max_length=64, null=True, blank=True)
     audit_seq = models.PositiveBigIntegerField(default=0)
     decided_at = models.DateTimeField(default=timezone.now)
-    effective_at = models.DateTimeField(default=timezone.now)
+    effective_at = models.DateTimeField(default=timezone.now, help_text="Nothing may act on it before.")
+
+    objects = DecisionQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -125,6 +146,14 @@ class Decision(models.Model):
         return f"{self.outcome} by {self.reviewer_name}"
 
 
+class CommentQuerySet(models.QuerySet["Comment"]):
+    """Reads of remarks."""
+
+    def visible_to(self, user: User | AnonymousUser) -> CommentQuerySet:
+        """Remarks beside the threads that this person may see."""
+        return self.filter(thread__in=Thread.objects.visible_to(user).values("pk"))
+
+
 class Comment(models.Model):
     """A remark beside a thread or one of its questions; it never answers anything (U02)."""
 
@@ -134,6 +163,8 @@ class Comment(models.Model):
     author_name = models.CharField(max_length=150)
     text = models.TextField()
     created_at = models.DateTimeField(default=timezone.now)
+
+    objects = CommentQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.text[:60]

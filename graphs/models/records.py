@@ -6,10 +6,19 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from graphs.models.append_only import AppendOnly, AppendOnlyQuerySet
 from graphs.models.fields import JSONTextField
 
 
-class AuditEntry(models.Model):
+class AuditEntryQuerySet(AppendOnlyQuerySet["AuditEntry"]):
+    """Reads of the audit chain."""
+
+    def about(self, object_type: str, object_id: str) -> AuditEntryQuerySet:
+        """What was recorded of one object, oldest first."""
+        return self.filter(object_type=object_type, object_id=object_id).order_by("seq")
+
+
+class AuditEntry(AppendOnly):
     """One link of the installation's audit chain: append-only, keyed, each holding the digest of the one before."""
 
     seq = models.PositiveBigIntegerField(primary_key=True)
@@ -23,6 +32,8 @@ class AuditEntry(models.Model):
     data = JSONTextField(null=True, blank=True)
     previous = models.CharField(max_length=64)
     digest = models.CharField(max_length=64)
+
+    objects = AuditEntryQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "audit entries"
@@ -68,3 +79,19 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class IdempotencyKey(models.Model):
+    """What a submission with this key has already made, so that sending it twice makes nothing twice."""
+
+    scope = models.CharField(max_length=30)
+    user_id = models.BigIntegerField()
+    key = models.CharField(max_length=64)
+    result = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["scope", "user_id", "key"], name="submission_once")]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.key}"

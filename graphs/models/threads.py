@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -12,12 +14,13 @@ from django.utils import timezone
 
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 from graphs.models.fields import JSONTextField
+from graphs.models.queues import ApprovalQueue
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 
-def choices(kind: type[ThreadStatus] | type[TaskStatus]) -> list[tuple[str, str]]:
+def choices(kind: type[StrEnum]) -> list[tuple[str, str]]:
     """The statuses as Django choices, spelled for people."""
     return [(str(status), str(status).replace("_", " ")) for status in kind]
 
@@ -30,6 +33,9 @@ class Conversation(models.Model):
     requester_name = models.CharField(max_length=150, blank=True)
     title = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [models.Index(fields=["requester", "-id"], name="conversation_of")]
 
     def __str__(self) -> str:
         return self.title or f"conversation {self.pk}"
@@ -44,10 +50,11 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
             return self.none()
         if user.has_perm("graphs.view_thread"):
             return self
-        from graphs.models.interrupts import Interrupt
-
-        asked = Interrupt.objects.visible_to(user).values("thread_id")
-        return self.filter(Q(conversation__requester=user) | Q(pk__in=asked))
+        # One subquery by queue, not by question: a person who requested much does not make this slower.
+        asked = apps.get_model("graphs", "Interrupt")._default_manager.filter(
+            queue__in=ApprovalQueue.objects.of(user).values("pk")
+        )
+        return self.filter(Q(conversation__requester=user) | Q(pk__in=asked.values("thread_id")))
 
     def ready(self) -> ThreadQuerySet:
         """Threads that wait for a job, longest first."""
@@ -71,7 +78,12 @@ class Thread(models.Model):
     output = JSONTextField(null=True, blank=True)
     error = JSONTextField(null=True, blank=True)
     metadata = JSONTextField(null=True, blank=True)
-    active = JSONTextField(null=True, blank=True, help_text="Paths of the tasks that run next or wait.")
+    active = JSONTextField(null=True, blank=True, help_text="Paths of the tasks that run next.")
+    full_step = models.PositiveIntegerField(default=0, help_text="The last checkpoint that holds all cells.")
+    full_size = models.PositiveIntegerField(default=0, help_text="Its bytes.")
+    tail_size = models.PositiveIntegerField(default=0, help_text="Bytes of the deltas since then.")
+    cancel_at = models.DateTimeField(null=True, blank=True, help_text="When somebody asked to cancel it.")
+    cancel_reason = models.CharField(max_length=300, blank=True)
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
@@ -85,20 +97,23 @@ class Thread(models.Model):
         indexes = [
             models.Index(fields=["ready_at", "id"], condition=Q(status="ready"), name="thread_ready"),
             models.Index(fields=["status", "-id"], name="thread_by_status"),
+            models.Index(fields=["cancel_at"], condition=Q(cancel_at__isnull=False), name="thread_cancelling"),
         ]
+        permissions = [("operate_thread", "Can see and steer every thread")]
 
     def __str__(self) -> str:
         return self.title or f"{self.graph_id} {self.thread_id}"
 
 
 class Lease(models.Model):
-    """The right of one job to advance one thread. `token` grows with each holder and is checked inside every commit (R3)."""
+    """The right of one job to advance one thread. `token` grows with each holder; every commit checks it (R3)."""
 
     thread = models.OneToOneField(Thread, primary_key=True, on_delete=models.CASCADE, related_name="lease")
     token = models.PositiveBigIntegerField(default=0)
     holder = models.CharField(max_length=100, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     barren = models.PositiveIntegerField(default=0, help_text="Acquisitions in a row that recorded no progress (F24).")
+    step = models.PositiveIntegerField(default=0, help_text="The thread's step when it was last acquired.")
 
     class Meta:
         indexes = [models.Index(fields=["expires_at"], condition=Q(expires_at__isnull=False), name="lease_held")]
@@ -139,10 +154,13 @@ class Task(models.Model):
     error = JSONTextField(null=True, blank=True)
     attempt = models.PositiveSmallIntegerField(default=1)
     seconds = models.FloatField(default=0.0)
+    applied = models.BooleanField(default=False, help_text="Its result is part of a checkpoint.")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["thread", "path", "visit"], name="task_once")]
+        # What a load reads: however long the history, only what is still under way.
+        indexes = [models.Index(fields=["thread"], condition=Q(applied=False), name="task_under_way")]
 
     def __str__(self) -> str:
         return f"{self.path} #{self.visit}"
@@ -186,7 +204,7 @@ class ThreadEvent(models.Model):
 
 
 class Blob(models.Model):
-    """A value over 64 KiB, stored once by content and referenced as `{"$blob": digest}`."""
+    """A value over 64 KiB, compressed, once by content. Columns refer to it by `@digest` (see models/fields.py)."""
 
     digest = models.CharField(max_length=64, primary_key=True)
     data = models.BinaryField()
