@@ -35,7 +35,7 @@ def check_spam(post: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_tone(inp: ExecutableInput) -> dict[str, Any]:
-    """Ask for a word about the tone; a rejection arrives as its text, and any text that is no option means: too harsh."""
+    """Ask for a word about the tone; a rejection arrives as its text, which is no option and so means: too harsh."""
     tones = ["friendly", "neutral", "harsh"]
     reply = request_human_input(
         inp, f"How does {inp.prompt['author']} sound?", kind="choice", options=tones, text=inp.prompt["text"]

@@ -75,9 +75,11 @@ def _read(name: str) -> list[Entry]:
     try:
         module = importlib.import_module(name)
         found = [Entry(graph.id, name, graph) for graph in _graphs(module)]
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         return [Entry(name, name, None, f"{type(error).__name__}: {error}")]
-    return found or [Entry(name, name, None, "It exports no compiled graph; end it with `app = Graph.new(…)….compile()`.")]
+    return found or [
+        Entry(name, name, None, "It exports no compiled graph; end it with `app = Graph.new(…)….compile()`.")
+    ]
 
 
 def _graphs(module: ModuleType) -> list[CompiledGraph]:

@@ -62,7 +62,7 @@ app = (
     Graph.new(
         "release",
         title="Release a version",
-        description="Drafts release notes, revises them until a reviewer agrees, and stops once more before rolling out.",
+        description="Drafts release notes, revises them until a reviewer agrees, and stops again before rolling out.",
         input_schema=Release,
         queue="releases",
     )

@@ -55,7 +55,12 @@ def book(decision: dict[str, Any]) -> dict[str, Any]:
     """Turn the verdict into what the employee reads."""
     granted = decision.get("granted_days")
     days = (decision["days"] if granted is None else granted) if decision["approved"] else 0
-    return {"employee": decision["employee"], "from": decision["first_day"], "granted_days": days, "cover": decision.get("cover", "")}
+    return {
+        "employee": decision["employee"],
+        "from": decision["first_day"],
+        "granted_days": days,
+        "cover": decision.get("cover", ""),
+    }
 
 
 app = (

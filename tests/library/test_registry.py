@@ -1,0 +1,83 @@
+"""The registry finds what ships and what the settings name, and a broken module takes nothing along."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from pytest_django.fixtures import SettingsWrapper
+
+from graphs.library import registry
+
+GRAPH = """
+from graphs import Graph
+def say(inp):
+    return "hello"
+{name} = Graph.new("{graph_id}").node("say", say).entry("say").terminal("say").compile()
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    registry.reload()
+    yield
+    registry.reload()
+
+
+def own(settings: SettingsWrapper, folder: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    for name, source in sources.items():
+        (folder / f"{name}.py").write_text(dedent(source))
+        sys.modules.pop(name, None)
+    settings.SAYSO_GRAPHS = list(sources)
+
+
+def test_every_shipped_graph_is_registered_with_a_form() -> None:
+    found = {entry.graph_id: entry for entry in registry.entries()}
+    assert {"refund", "time_off", "moderation", "release"} <= set(found)
+    assert [entry.error for entry in found.values()] == [""] * len(found)
+    assert found["refund"].graph is not None
+    assert found["refund"].graph.input_schema["properties"]["amount"]["exclusiveMinimum"] == 0
+
+
+def test_a_module_of_the_settings_is_found(
+    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(settings, tmp_path, monkeypatch, mine_one=GRAPH.format(name="app", graph_id="mine"))
+    assert registry.get("mine").id == "mine"
+
+
+def test_a_module_that_fails_is_listed_with_its_error_and_breaks_nothing_else(
+    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(
+        settings, tmp_path, monkeypatch,
+        broken_one="raise ValueError('no such thing')", leaves_one="raise SystemExit(3)", empty_one="x = 1",
+        good_one=GRAPH.format(name="whatever", graph_id="good"),
+    )  # fmt: skip
+    errors = {entry.module: entry.error for entry in registry.entries() if entry.error}
+    assert "no such thing" in errors["broken_one"]
+    assert "SystemExit" in errors["leaves_one"]
+    assert "compile()" in errors["empty_one"]
+    assert registry.get("good").id == "good"
+    assert registry.get("refund").id == "refund"
+
+
+def test_a_second_graph_of_the_same_id_is_refused_by_name(
+    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(settings, tmp_path, monkeypatch, twin_one=GRAPH.format(name="app", graph_id="refund"))
+    twin = next(entry for entry in registry.entries() if entry.module == "twin_one")
+    assert twin.graph is None
+    assert "taken by graphs.library.refund" in twin.error
+
+
+def test_an_unknown_graph_names_what_could_not_be_used(
+    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(settings, tmp_path, monkeypatch, absent_one="import does_not_exist_anywhere")
+    with pytest.raises(registry.UnknownGraph, match="does_not_exist_anywhere"):
+        registry.get("nothing")
