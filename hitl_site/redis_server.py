@@ -127,10 +127,13 @@ def run_id(url: str) -> str | None:
 def clear_leftover(socket: Path) -> None:
     """End a server that an earlier run left on our socket. Callers hold the lock of the installation."""
     from redis import Redis, RedisError
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
 
     if not socket.exists():
         return
-    client = Redis(unix_socket_path=str(socket), socket_timeout=2)
+    # No retry: a server that obeys answers by hanging up, which the client would take for a fault and wait about.
+    client = Redis(unix_socket_path=str(socket), socket_timeout=10, retry=Retry(NoBackoff(), 0))
     try:
         client.shutdown(nosave=True)
     except (RedisError, OSError):
