@@ -42,6 +42,10 @@ class AnswerMismatch(SaysoError):
         self.open_ids = list(open_ids)
 
 
+class AlreadyAnswered(AnswerMismatch):
+    """The question was answered before, and otherwise; the first answer holds (Z01, Z35)."""
+
+
 class AmbiguousQuestion(SaysoError):
     """Two questions of one task were asked at the same time without explicit keys; give each a `key`."""
 
@@ -92,3 +96,19 @@ class QuestionChanged(SaysoError):
 
 class DeadEnd(SaysoError):
     """A route matched no edge and the node has no default edge (Z53)."""
+
+
+class InputMismatch(SaysoError):
+    """A node's input does not fit the parameter it is bound to; the message names node and parameter."""
+
+
+class OutputBesideQuestion(SaysoError):
+    """A node asked and also gave an output or a route in the same pass; only one of them can hold (Z50)."""
+
+
+class QuestionExpired(SaysoError):
+    """A question's time is up and it has no default answer, so the task that asked it fails (DESIGN section 4.3)."""
+
+
+class NestedPause(SaysoError):
+    """A run started inside a node paused, which the outer one cannot see; make the inner graph a node of it (Z24)."""

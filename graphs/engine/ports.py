@@ -6,9 +6,11 @@ Values in these records are JSON already: `canonical.encode` ran where they were
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from graphs.engine.interrupts import Decision, Interrupt
@@ -54,6 +56,8 @@ class TaskResult:
 
     `writes` is the list of channel writes `[channel, value]` in the order they were made; they apply once, when the
     superstep commits. `error` is `{"type", "message", "traceback"}`. `seconds` is the duration of the last attempt.
+    `targets` are the nodes that its edges lead to, decided once, when it finished, and never again; a store keeps them with
+    the result. None means that nothing was decided (a task that did not finish).
     """
 
     key: TaskKey
@@ -66,6 +70,7 @@ class TaskResult:
     attempt: int = 1
     seconds: float = 0.0
     usage: Mapping[str, int] = field(default_factory=dict)
+    targets: tuple[str, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -136,7 +141,9 @@ class Commit:
     questions of `waiting`, and where one was decided meanwhile it stores `running` instead and returns that question (F22).
     `results` are all results of this step; the store skips those it has recorded already.
     `events` are the stored events in order; their `seq` is already set, following on from `Snapshot.next_seq`.
-    `full()` gives the whole cells, for a store that prefers a snapshot now. `active` names the tasks running next.
+    `full()` gives the whole cells, for a store that prefers a snapshot now. `active` names every task that the cells still
+    name after this commit (ready, waiting, failed, or holding a nested graph): what `Snapshot.tasks` loads.
+    A commit that ends the thread otherwise than as failed withdraws the questions that are still open.
     """
 
     step: int
@@ -199,7 +206,10 @@ class Checkpointer(Protocol):
         ...
 
     async def answer(self, ref: ThreadRef, answers: Sequence[Answer], *, actor: str = "") -> Sequence[Decision]:
-        """Record answers, all or none, and return their decisions. The Django store goes through `decide`."""
+        """Record answers, all or none, and return their decisions. The Django store goes through `decide`.
+
+        An answer equal to the one recorded already returns the first decision (Z34); another one to a closed question
+        raises `AlreadyAnswered`, an unknown one `AnswerMismatch`; neither changes anything."""
         ...
 
     async def retry(self, ref: ThreadRef) -> None:
@@ -208,6 +218,10 @@ class Checkpointer(Protocol):
 
     async def history(self, ref: ThreadRef, limit: int = 100) -> Sequence[CheckpointInfo]:
         """The newest checkpoints first, at most `limit`."""
+        ...
+
+    async def results(self, ref: ThreadRef, keys: Sequence[TaskKey]) -> Mapping[TaskKey, TaskResult]:
+        """The recorded results of these tasks, for `GraphState.node_results`; what has none is left out."""
         ...
 
     async def load_step(self, ref: ThreadRef, step: int) -> Cells | None:
@@ -225,6 +239,23 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds on a clock that never steps back."""
         ...
+
+
+class SystemClock:
+    """The machine's clock: what callers pass in where they have no other."""
+
+    def now(self) -> datetime:
+        """The current time, aware, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment of this process."""
+        return time.monotonic()
+
+
+def random_id() -> str:
+    """A new random UUID as text: the usual `IdFactory`."""
+    return str(uuid.uuid4())
 
 
 IdFactory = Callable[[], str]

@@ -1,0 +1,189 @@
+"""Matching replies to open questions, checking them, and turning a decision into what the node receives.
+
+Pure: nothing is stored here. Every channel comes through `match` and `validate`, so one wrong id changes nothing (Z03, Z38).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphs.engine import canonical, schemas
+from graphs.engine.errors import AnswerInvalid, AnswerMismatch, PayloadError, QuestionExpired
+from graphs.engine.interrupts import Decision, GraphResume, Interrupt
+from graphs.engine.ports import Answer, Json
+from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
+
+OPEN = frozenset({InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO})
+_LIKE_INTERRUPT = frozenset({"interrupt", "request_input"})
+_SCHEMALESS_REJECT = frozenset({"request_human_input", "ask", "interrupt", "hook", "tool", "structural"})
+
+
+class TaskEnded(BaseException):
+    """Ends the task that asked, as cancelled or rejected; a BaseException, so that node code lets it through."""
+
+    def __init__(self, status: TaskStatus, text: str = "") -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+def match(open_interrupts: Sequence[Interrupt], replies: GraphResume | Mapping[str, Any] | Sequence[Answer]) -> list[Answer]:
+    """The replies as answers to open questions, validated, in the questions' order.
+
+    `replies` is a `GraphResume`, a mapping of names to values, or `Answer`s by interrupt id. A name is an interrupt id, an
+    author's `interrupt_id`, a task path or a node id, wherever exactly one open question goes by it.
+    Raises `AnswerMismatch` (unknown, ambiguous or twice answered), `AnswerInvalid` (schema), `PayloadError` (not JSON).
+    """
+    open_ids = [one.id for one in open_interrupts]
+    index = _index(open_interrupts)
+    found: dict[str, Answer] = {}
+    for name, outcome, value, comment in _given(replies):
+        question = _named(index, name, open_ids)
+        if question.id in found:
+            raise AnswerMismatch(f"the question of {name!r} is answered twice", open_ids)
+        if outcome is Outcome.ANSWERED and question.style == "interrupt" and value is None:
+            outcome = Outcome.CANCELLED
+        found[question.id] = Answer(question.id, outcome, validate(question, outcome, value), comment)
+    return [found[one] for one in open_ids if one in found]
+
+
+def validate(interrupt: Interrupt, outcome: Outcome, value: Any) -> Json:
+    """The value to store for this outcome: JSON, with defaults filled, valid against the question's schema.
+
+    Raises `AnswerInvalid` with (pointer, message) for each fault, `PayloadError` for what is not JSON.
+    """
+    value = canonical.encode(value, "", canonical.MAX_QUESTION)
+    if outcome in (Outcome.CANCELLED, Outcome.EXPIRED):
+        return value
+    value = _with_verdict(interrupt, outcome, value)
+    schema = interrupt.response_schema
+    if outcome is Outcome.REJECTED:
+        if interrupt.style == "request_input" and not _asks_approved(schema):
+            raise AnswerInvalid([("", "this question has no way to be rejected; answer it")])
+        if interrupt.style in _SCHEMALESS_REJECT:
+            return value
+    if schema is None or (outcome is Outcome.APPROVED and value is None and interrupt.style in ("ask", "structural")):
+        return value
+    value = schemas.fill(schema, value)
+    problems = schemas.validate(schema, value)
+    if problems:
+        raise AnswerInvalid(problems)
+    return value
+
+
+def delivered(interrupt: Interrupt) -> Any:
+    """What the asking code receives for a decided question, by its way of asking (the table of DESIGN section 4.3).
+
+    Raises `TaskEnded` where the task ends with the question, `QuestionExpired` where it fails with it.
+    """
+    decision = interrupt.decision
+    if decision is None:
+        raise AnswerMismatch(f"question {interrupt.id} is not decided yet", [interrupt.id])
+    if interrupt.style == "ask":
+        return _decision_with_default(interrupt, decision)
+    if decision.outcome is Outcome.CANCELLED:
+        return _cancelled(interrupt, decision)
+    if decision.outcome is Outcome.EXPIRED:
+        return _expired(interrupt, decision)
+    if decision.outcome is Outcome.REJECTED:
+        return _rejected(interrupt, decision)
+    return _accepted(interrupt, decision)
+
+
+def allows_reject(interrupt: Interrupt) -> bool:
+    """Whether a card for this question offers Reject: a `RequestInput` needs an `approved` field to say no with."""
+    return interrupt.style != "effect" and (interrupt.style != "request_input" or _asks_approved(interrupt.response_schema))
+
+
+def _given(replies: GraphResume | Mapping[str, Any] | Sequence[Answer]) -> list[tuple[str, Outcome, Any, str]]:
+    if isinstance(replies, GraphResume):
+        given = [(name, Outcome.ANSWERED, value, "") for name, value in replies.replies.items()]
+        return given + [(name, Outcome.REJECTED, None, _text(name, text)) for name, text in replies.rejected.items()]
+    if isinstance(replies, Mapping):
+        return [(name, Outcome.ANSWERED, value, "") for name, value in replies.items()]
+    return [(one.interrupt_id, one.outcome, one.value, one.comment) for one in replies]
+
+
+def _text(name: str, text: Any) -> str:
+    if not isinstance(text, str):
+        raise PayloadError(f"the rejection of {name!r} must be text, which may be empty", f"/rejected/{name}")
+    return str(canonical.encode(text, f"/rejected/{name}", canonical.MAX_QUESTION))
+
+
+def _index(questions: Sequence[Interrupt]) -> list[dict[str, list[Interrupt]]]:
+    tiers: list[dict[str, list[Interrupt]]] = [{}, {}, {}, {}, {}]
+    for one in questions:
+        names = (one.id, one.interrupt_id, one.path, one.node_id, one.path.split("/")[0])
+        for tier, name in zip(tiers, names, strict=True):
+            if name:
+                tier.setdefault(name, []).append(one)
+    return tiers
+
+
+def _named(index: Sequence[Mapping[str, list[Interrupt]]], name: str, open_ids: Sequence[str]) -> Interrupt:
+    for tier in index:
+        found = tier.get(name, ())
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise AnswerMismatch(f"{name!r} names {len(found)} open questions; use an interrupt id", open_ids)
+    raise AnswerMismatch(f"{name!r} names no open question", open_ids)
+
+
+def _asks_approved(schema: Mapping[str, Any] | bool | None) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    rule = schema.get("properties", {}).get("approved")
+    return isinstance(rule, Mapping) and rule.get("type") == "boolean"
+
+
+def _with_verdict(interrupt: Interrupt, outcome: Outcome, value: Json) -> Json:
+    if outcome is Outcome.ANSWERED or interrupt.style not in _LIKE_INTERRUPT or not _asks_approved(interrupt.response_schema):
+        return value
+    return {**(value if isinstance(value, dict) else {}), "approved": outcome is Outcome.APPROVED}
+
+
+def _decision_with_default(interrupt: Interrupt, decision: Decision) -> Decision:
+    if decision.outcome is not Outcome.EXPIRED or not interrupt.has_default:
+        return decision
+    return Decision(
+        decision.outcome, canonical.copy(interrupt.default), decision.comment, decision.reviewer, decision.decided_at, decision.digest
+    )
+
+
+def _cancelled(interrupt: Interrupt, decision: Decision) -> Any:
+    if interrupt.style == "interrupt":
+        return None
+    raise TaskEnded(TaskStatus.CANCELLED, decision.comment)
+
+
+def _expired(interrupt: Interrupt, decision: Decision) -> Any:
+    if interrupt.has_default:
+        return canonical.copy(interrupt.default)
+    if interrupt.style == "structural":
+        raise TaskEnded(TaskStatus.CANCELLED, decision.comment or "expired")
+    if interrupt.style in ("request_input", "effect"):
+        raise QuestionExpired(f"question {interrupt.interrupt_id or interrupt.id} expired without an answer")
+    return {"request_human_input": "expired", "hook": "n", "tool": "n"}.get(interrupt.style)
+
+
+def _rejected(interrupt: Interrupt, decision: Decision) -> Any:
+    if interrupt.style == "request_human_input":
+        return decision.comment
+    if interrupt.style in ("hook", "tool"):
+        return "n"
+    if interrupt.style == "structural":
+        raise TaskEnded(TaskStatus.REJECTED, decision.comment)
+    if _asks_approved(interrupt.response_schema) or interrupt.style == "effect":
+        return canonical.copy(decision.value)
+    return None
+
+
+def _accepted(interrupt: Interrupt, decision: Decision) -> Any:
+    if decision.outcome is Outcome.APPROVED and decision.value is None:
+        if interrupt.style == "request_human_input":
+            return True
+        if interrupt.style in ("hook", "tool"):
+            return "y"
+    return canonical.copy(decision.value)

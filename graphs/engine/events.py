@@ -1,0 +1,16 @@
+"""The names of what a run tells while it runs, and which of them the store keeps (DESIGN section 4.6)."""
+
+from __future__ import annotations
+
+GRAPH_START = "graph.start"
+SUPERSTEP_START = "graph.superstep_start"
+NODE_START = "graph.node_start"
+NODE_STREAM = "graph.node_stream"
+NODE_END = "graph.node_end"
+NODE_ERROR = "graph.node_error"
+SUPERSTEP_END = "graph.superstep_end"
+NODE_INTERRUPT = "graph.node_interrupt"
+GRAPH_END = "graph.end"
+
+#: What a thread's timeline keeps; the rest is told to whoever streams, and forgotten.
+STORED = frozenset({GRAPH_START, SUPERSTEP_END, NODE_END, NODE_ERROR, NODE_INTERRUPT, GRAPH_END})
