@@ -15,7 +15,7 @@ $$
 
 def guard(apps, schema_editor):
     if schema_editor.connection.vendor == "postgresql":
-        schema_editor.execute(POSTGRESQL_FUNCTION)
+        schema_editor.execute(POSTGRESQL_FUNCTION, params=None)
         for table in TABLES:
             schema_editor.execute(
                 f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table} "
