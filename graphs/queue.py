@@ -69,6 +69,7 @@ class SaysoJob(Job):
 
     # What of RQ's data would make a worker import, call or fetch something else.
     foreign: tuple[str, ...] = ()
+    readable = True
 
     def restore(self, raw_data: Any) -> Any:
         super().restore(raw_data)
@@ -82,6 +83,14 @@ class SaysoJob(Job):
         self.result_ttl = 0
         self.failure_ttl = FAILURE_SECONDS
         self.timeout = settings.SAYSO_JOB_SECONDS
+
+    def _deserialize_data(self) -> None:
+        """RQ asks for the name before it runs anything; unreadable data must come as far as `check`, to be counted."""
+        try:
+            super()._deserialize_data()
+        except DeserializationError:
+            self.readable = False
+            self._func_name, self._instance, self._args, self._kwargs = "", None, (), {}
 
     def extras(self) -> dict[str, Any]:
         return {
@@ -105,10 +114,9 @@ class SaysoJob(Job):
 
     def check(self) -> None:
         """Raise JobRefused unless this is exactly a job that `enqueue` could have written."""
-        try:
-            name, instance, arguments, keywords = self.func_name, self.instance, self.args, self.kwargs
-        except (DeserializationError, ValueError, TypeError):
-            raise JobRefused("the data is not JSON of the expected shape") from None
+        name, instance, arguments, keywords = self.func_name, self.instance, self.args, self.kwargs
+        if not self.readable:
+            raise JobRefused("the data is not JSON of the expected shape")
         entry = FUNCTIONS.get(name) if isinstance(name, str) else None
         if entry is None:
             raise JobRefused("it names a function that is not in the table")

@@ -225,7 +225,6 @@ CONTENT_SECURITY_POLICY = {
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = SAYSO_VAR / "static"
 # Served from where they are, without a collectstatic step: two commands are all that an installation takes.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from asgiref.sync import SyncToAsync
 from django.conf import settings as django_settings
-from django.db import connections
+from django.db import connections, transaction
+from django.db.backends.sqlite3.operations import DatabaseOperations as SQLiteOperations
 from django.test.utils import setup_databases
 
 from hitl_site import settings as site
@@ -40,19 +41,20 @@ class Switch:
     """Points `default` at one of the test databases and makes each when it is first used."""
 
     def __init__(self) -> None:
+        let_go_of_append_only_rows()
         self.settings: dict[str, dict[str, Any]] = {}
         self.current = ""
 
     def use(self, kind: str) -> None:
         if kind == self.current:
             return
-        first = kind not in self.settings
-        if first:
-            self.settings[kind] = self.describe(kind)
-        self.point(self.settings[kind])
-        self.current = kind
-        if first:
+        known = kind in self.settings
+        settings = self.settings[kind] if known else self.describe(kind)
+        self.current = ""
+        self.point(settings)
+        if not known:
             setup_databases(verbosity=0, interactive=False)
+        self.settings[kind], self.current = settings, kind
 
     def describe(self, kind: str) -> dict[str, Any]:
         if kind == SQLITE:
@@ -66,6 +68,24 @@ class Switch:
         forget()
         # Django runs synchronous code of async tests in one lasting thread, which keeps a connection of its own.
         SyncToAsync.single_thread_executor.submit(forget).result()
+
+
+def let_go_of_append_only_rows() -> None:
+    """Between tests all rows go, those included that the application may never remove: SQLite empties a table with
+    DELETE, which its triggers refuse, so they are lifted within the transaction that empties. PostgreSQL truncates."""
+    flush = SQLiteOperations.execute_sql_flush
+
+    def execute_sql_flush(self: SQLiteOperations, sql_list: list[str]) -> None:
+        with transaction.atomic(using=self.connection.alias), self.connection.cursor() as cursor:
+            cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+            triggers = cursor.fetchall()
+            for name, _sql in triggers:
+                cursor.execute(f'DROP TRIGGER "{name}"')
+            flush(self, sql_list)
+            for _name, sql in triggers:
+                cursor.execute(sql)
+
+    SQLiteOperations.execute_sql_flush = execute_sql_flush  # type: ignore[method-assign]
 
 
 def forget() -> None:

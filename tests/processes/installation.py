@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 
+from hitl_site import redis_server
 from tests.architecture.test_imports import ROOT
 
 PATIENCE = 60.0
@@ -45,7 +46,6 @@ class Installation:
         self.output = folder / "output"
         self.port = free_port()
         # The marker finds every process of ours afterwards, whoever its parent is by then.
-        self.marker = f"SAYSO_TEST_MARKER={folder}"
         self.environment = {
             "SAYSO_VAR": str(self.var),
             "PATH": "/usr/bin:/bin",
@@ -121,7 +121,10 @@ class Installation:
         return found
 
     def marked(self, process: psutil.Process) -> bool:
-        return process.environ().get("SAYSO_TEST_MARKER") == self.environment["SAYSO_TEST_MARKER"]
+        # The Redis server writes its title over its environment; the title names the socket.
+        socket = str(redis_server.socket_path(self.var))
+        marker = self.environment["SAYSO_TEST_MARKER"]
+        return process.environ().get("SAYSO_TEST_MARKER") == marker or socket in " ".join(process.cmdline())
 
     def find(self, *words: str) -> list[psutil.Process]:
         """Processes whose command line holds all of `words`, oldest first: a worker before its work-horses."""
