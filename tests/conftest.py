@@ -4,12 +4,18 @@ import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from django.conf import settings
 
 from hitl_site import redis_server as redis_source
 from tests import databases
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from graphs.models import ApprovalQueue
 
 # What these rooms promise, they promise on both databases.
 BOTH_DATABASES = {"store", "actions", "jobs"}
@@ -69,3 +75,42 @@ def redis(redis_process: str) -> Iterator[str]:
         client.flushall()
         yield redis_process
         client.flushall()
+
+
+# --- three people: two who decide in the default queue, and one who has nothing to do with it -------------------------
+
+
+def person(name: str) -> User:
+    from django.contrib.auth import get_user_model
+
+    return get_user_model().objects.create_user(name, f"{name}@example.org", "a long enough one")
+
+
+@pytest.fixture
+def inbox(db: None) -> ApprovalQueue:
+    """The queue of questions that name none."""
+    from graphs.actions.queues import default
+
+    return default()
+
+
+@pytest.fixture
+def alice(inbox: ApprovalQueue) -> User:
+    """An approver."""
+    alice = person("alice")
+    inbox.memberships.create(user=alice, right="decide")
+    return alice
+
+
+@pytest.fixture
+def bob(inbox: ApprovalQueue) -> User:
+    """Another approver."""
+    bob = person("bob")
+    inbox.memberships.create(user=bob, right="decide")
+    return bob
+
+
+@pytest.fixture
+def charlie(db: None) -> User:
+    """Somebody who may sign in and no more."""
+    return person("charlie")
