@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from django.apps import apps
@@ -55,8 +55,17 @@ def write_blob(data: bytes, using: str) -> str:
     return digest
 
 
-class JSONTextField(models.TextField):  # type: ignore[type-arg]
+if TYPE_CHECKING:
+    Base = models.TextField[Any, Any]
+else:
+    Base = models.TextField
+
+
+class JSONTextField(Base):
     """Holds any JSON value as text; what comes back is what went in. SQL NULL stands for JSON null."""
+
+    _pyi_private_set_type: Any
+    _pyi_private_get_type: Any
 
     def from_db_value(self, value: str | None, expression: object, connection: BaseDatabaseWrapper) -> Any:
         if value is None:

@@ -33,7 +33,7 @@ class InterruptQuerySet(models.QuerySet["Interrupt"]):
         """Questions in the queues this person belongs to, those of threads they requested, all for operators."""
         if not user.is_authenticated or not user.is_active:
             return self.none()
-        if user.has_perm("graphs.view_interrupt"):
+        if user.has_perm("graphs.view_interrupt") or user.has_perm("graphs.operate_thread"):
             return self
         queues = ApprovalQueue.objects.of(user).values("pk")
         return self.filter(Q(queue__in=queues) | Q(thread__conversation__requester=user))

@@ -1,0 +1,309 @@
+"""The one function that decides. Form, bulk, API, AG-UI, mail link, chat card, admin and the clock all end here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from graphs import outbox, permissions, store
+from graphs.actions import audit, hints, queues
+from graphs.actions.actors import System, actor_id, actor_name
+from graphs.actions.errors import (
+    AlreadyDecided,
+    AnswerRefused,
+    NoLongerOpen,
+    NotAllowed,
+    NotFound,
+    Refused,
+    Stale,
+)
+from graphs.actions.receipts import Receipt, receipt_of
+from graphs.engine import answers as matching
+from graphs.engine import canonical, failpoints
+from graphs.engine.errors import AnswerInvalid, PayloadError
+from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
+from graphs.models import AuditEntry, Decision, Interrupt, OutboxMessage, Thread
+from graphs.models.moves import ANSWERABLE
+
+if TYPE_CHECKING:
+    from graphs.actions.actors import Actor
+
+logger = logging.getLogger(__name__)
+
+COMMENT_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One answer as a channel gives it: which question, the version and digest that were seen, and the verdict."""
+
+    interrupt_id: str
+    version: int
+    digest: str
+    outcome: Outcome
+    value: Any = None
+    comment: str = ""
+
+
+@dataclass(slots=True)
+class Prepared:
+    """An answer that passed permission and schema. `checked` is False where the question was closed when it was read."""
+
+    given: Given
+    interrupt: Interrupt
+    value: Any
+    checked: bool
+    entry: AuditEntry | None = None
+    decision: Decision | None = None
+    receipt: Receipt | None = None
+
+
+@overload
+def decide(
+    actor: Actor,
+    answers: Sequence[Given],
+    *,
+    channel: str,
+    submission_key: str | None = None,
+    atomic: Literal[True] = True,
+) -> list[Receipt]: ...
+
+
+@overload
+def decide(
+    actor: Actor,
+    answers: Sequence[Given],
+    *,
+    channel: str,
+    submission_key: str | None = None,
+    atomic: Literal[False],
+) -> list[Receipt | Refused]: ...
+
+
+def decide(
+    actor: Actor,
+    answers: Sequence[Given],
+    *,
+    channel: str,
+    submission_key: str | None = None,
+    atomic: bool = True,
+) -> list[Receipt] | list[Receipt | Refused]:
+    """Record verdicts and return their receipts in the order of `answers`; when it returns, they are on disk (G04, Z03).
+
+    `atomic` records all or none and raises what was refused first; otherwise each answer stands alone and the list holds,
+    in its place, the receipt or the refusal. The same `submission_key` from the same person returns the first receipt.
+
+    Raises NotFound, NotAllowed, AnswerRefused (422), AlreadyDecided with the winner's receipt, Stale, NoLongerOpen.
+    """
+    if atomic:
+        return record([prepare(actor, given) for given in answers], actor, channel, submission_key)
+    return [alone(actor, given, channel, submission_key) for given in answers]
+
+
+def alone(actor: Actor, given: Given, channel: str, submission_key: str | None) -> Receipt | Refused:
+    try:
+        return record([prepare(actor, given)], actor, channel, submission_key)[0]
+    except Refused as refusal:
+        return refusal
+
+
+def prepare(actor: Actor, given: Given) -> Prepared:
+    """Permission, then schema: all that needs no lock happens before the transaction."""
+    interrupt = find(actor, given.interrupt_id)
+    if not isinstance(actor, System) and not permissions.can(actor, "decide", interrupt):
+        raise NotAllowed("You may see this question but not decide it.")
+    check_shape(actor, interrupt, given)
+    # A late answer is told who decided, not what its form lacks.
+    checked = interrupt.status in ANSWERABLE and interrupt.version == given.version
+    value = validate(interrupt, given) if checked else None
+    return Prepared(given, interrupt, value, checked)
+
+
+def check_shape(actor: Actor, interrupt: Interrupt, given: Given) -> None:
+    """What no schema knows of: the verdict's word and the comment's bounds."""
+    words = [str(outcome) for outcome in Outcome if isinstance(actor, System) or outcome is not Outcome.EXPIRED]
+    if given.outcome not in words:
+        raise AnswerRefused(str(interrupt.pk), [("/outcome", f"must be one of {', '.join(words)}")])
+    if len(given.comment) > COMMENT_LIMIT or "\x00" in given.comment:
+        raise AnswerRefused(str(interrupt.pk), [("/comment", f"must be text of at most {COMMENT_LIMIT} characters")])
+
+
+def find(actor: Actor, interrupt_id: str) -> Interrupt:
+    try:
+        wanted = UUID(str(interrupt_id))
+    except ValueError:
+        raise NotFound("There is no such question.") from None
+    seen = Interrupt.objects.all() if isinstance(actor, System) else Interrupt.objects.visible_to(actor)
+    interrupt = seen.select_related("task", "queue", "thread__conversation").filter(pk=wanted).first()
+    if interrupt is None:
+        raise NotFound("There is no such question.")
+    return interrupt
+
+
+def validate(interrupt: Interrupt, given: Given) -> Any:
+    try:
+        return matching.validate(store.interrupt_of(interrupt), Outcome(given.outcome), given.value)
+    except AnswerInvalid as error:
+        raise AnswerRefused(str(interrupt.pk), error.problems) from None
+    except PayloadError as error:
+        raise AnswerRefused(str(interrupt.pk), [(error.path, str(error))]) from None
+
+
+def record(prepared: list[Prepared], actor: Actor, channel: str, submission_key: str | None) -> list[Receipt]:
+    """One transaction for all: locks in the order thread, interrupt, audit chain, counter, so that no two can deadlock."""
+    with transaction.atomic():
+        threads = lock_threads(prepared)
+        fresh = [
+            one for one in sorted(prepared, key=lambda one: one.interrupt.pk) if settle(one, actor, submission_key)
+        ]
+        # Votes, quorum and the hold find their place here: a verdict that is not reached yet closes nothing.
+        for one in fresh:
+            one.entry = audit.record(actor, "decide", "interrupt", one.interrupt.pk, facts(one), channel)
+            one.decision = keep(one, actor, channel, submission_key)
+            one.receipt = receipt_of(one.decision, audit_digest=one.entry.digest)
+        messages = move_cursors(fresh, threads)
+        messages += wake(fresh, threads)
+        outbox.put(messages)
+        failpoints.reach("decide_before_commit")
+    failpoints.reach("decide_after_commit")
+    return [one.receipt for one in prepared if one.receipt]
+
+
+def lock_threads(prepared: Sequence[Prepared]) -> dict[int, Thread]:
+    """A runner that suspends looks again under this same lock, so a decision cannot fall between its looks (F22)."""
+    wanted = sorted({one.interrupt.thread_id for one in prepared})
+    rows = Thread.objects.select_for_update(of=("self",)).select_related("conversation")
+    return {thread.pk: thread for thread in rows.filter(pk__in=wanted).order_by("pk")}
+
+
+def settle(one: Prepared, actor: Actor, submission_key: str | None) -> bool:
+    """Close the question if it is still the one that was seen; the row count is the truth (F21).
+
+    True where this answer closed it, False where the same submission had closed it before.
+    """
+    assert connection.in_atomic_block
+    if one.checked and close(one.interrupt.pk, one.given.version, one.given.digest):
+        return True
+    one.receipt = replayed(one, actor, submission_key)
+    if one.receipt is None:
+        raise refusal_of(one)
+    return False
+
+
+def close(interrupt_id: UUID, version: int, digest: str) -> bool:
+    seen = Interrupt.objects.filter(pk=interrupt_id, status__in=ANSWERABLE, version=version, digest=digest)
+    return seen.update(status=InterruptStatus.CLOSED, version=F("version") + 1, closed_at=Now()) == 1
+
+
+def replayed(one: Prepared, actor: Actor, submission_key: str | None) -> Receipt | None:
+    """The first receipt, where this very submission was recorded already: by its key, or by saying the same again."""
+    decision = latest(one.interrupt.pk)
+    if decision is None or decision.reviewer_id != actor_id(actor) or decision.reviewer_name != actor_name(actor):
+        return None
+    if submission_key and decision.submission_key == submission_key:
+        return receipt_of(decision, replay=True)
+    given = one.given
+    same = (decision.outcome, decision.digest, decision.comment) == (given.outcome, given.digest, given.comment)
+    if same and not submission_key and said_the_same(one, decision):
+        return receipt_of(decision, replay=True)
+    return None
+
+
+def said_the_same(one: Prepared, decision: Decision) -> bool:
+    try:
+        return bool(canonical.dumps(validate(one.interrupt, one.given)) == canonical.dumps(decision.value))
+    except AnswerRefused:
+        return False
+
+
+def latest(interrupt_id: UUID) -> Decision | None:
+    return Decision.objects.filter(interrupt=interrupt_id).order_by("-round").first()
+
+
+def refusal_of(one: Prepared) -> Refused:
+    """Why the question could not be closed, read again within the transaction that failed to."""
+    now = Interrupt.objects.only("status", "version", "digest", "closed_because", "task", "key", "ordinal").get(
+        pk=one.interrupt.pk
+    )
+    decision = latest(now.pk)
+    if now.status == InterruptStatus.CLOSED and decision:
+        return AlreadyDecided(receipt_of(decision))
+    if now.status == InterruptStatus.SUPERSEDED:
+        return NoLongerOpen(now.closed_because or "The question was asked anew with other contents.", newer(now))
+    if now.status == InterruptStatus.WITHDRAWN:
+        return NoLongerOpen(now.closed_because or "The question was withdrawn.")
+    return Stale(now.version)
+
+
+def newer(interrupt: Interrupt) -> str | None:
+    place = Interrupt.objects.filter(task=interrupt.task_id, key=interrupt.key, ordinal=interrupt.ordinal)
+    latest_id = place.order_by("-revision").values_list("pk", flat=True).first()
+    return str(latest_id) if latest_id and latest_id != interrupt.pk else None
+
+
+def facts(one: Prepared) -> dict[str, Any]:
+    """What the audit chain holds: digests of what was seen and said, never the contents, which redaction may reach."""
+    return {
+        "outcome": str(one.given.outcome),
+        "version": one.given.version,
+        "digest": one.given.digest,
+        "value": canonical.digest(one.value),
+        "comment": canonical.digest(one.given.comment),
+        "queue": one.interrupt.queue.slug,
+        "thread": str(one.interrupt.thread.uid),
+    }
+
+
+def keep(one: Prepared, actor: Actor, channel: str, submission_key: str | None) -> Decision:
+    assert one.entry is not None
+    before = latest(one.interrupt.pk)
+    now = timezone.now()
+    decision = Decision(
+        interrupt=one.interrupt,
+        round=before.round + 1 if before else 1,
+        outcome=one.given.outcome,
+        value=one.value,
+        comment=one.given.comment,
+        reviewer_id=actor_id(actor),
+        reviewer_name=actor_name(actor),
+        channel=channel,
+        digest=one.given.digest,
+        version=one.given.version,
+        submission_key=submission_key,
+        audit_seq=one.entry.seq,
+        decided_at=now,
+        # Compared with the database's clock wherever it is read, so it is that clock's time.
+        effective_at=Now(),
+    )
+    decision.save(force_insert=True)
+    return decision
+
+
+def move_cursors(fresh: Sequence[Prepared], threads: dict[int, Thread]) -> list[OutboxMessage]:
+    """Inboxes learn of the change by their queue's number; queues in order of id, so that two bulks cannot deadlock."""
+    messages: list[OutboxMessage] = []
+    for one in sorted(fresh, key=lambda one: one.interrupt.queue_id):
+        seq = queues.advance_cursor(one.interrupt.queue_id)
+        Interrupt.objects.filter(pk=one.interrupt.pk).update(seq=seq)
+        thread = threads[one.interrupt.thread_id]
+        messages += hints.question_changed(thread, str(one.interrupt.pk), one.interrupt.queue_id, seq)
+    return messages
+
+
+def wake(fresh: Sequence[Prepared], threads: dict[int, Thread]) -> list[OutboxMessage]:
+    """Threads that waited become ready. A running one looks for answers itself before it pauses; a failed one uses them
+    after its retry."""
+    messages: list[OutboxMessage] = []
+    for pk in sorted({one.interrupt.thread_id for one in fresh}):
+        waiting = Thread.objects.filter(pk=pk, status__in=[ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED])
+        if waiting.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now()):
+            messages.append(outbox.wake(f"thread {threads[pk].thread_id} of {threads[pk].graph_id}"))
+    return messages

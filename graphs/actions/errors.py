@@ -1,0 +1,99 @@
+"""All that an action can refuse, one class a kind, and the one table from refusals to HTTP statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from graphs.engine import errors as engine
+
+if TYPE_CHECKING:
+    from graphs.actions.receipts import Receipt
+
+
+class Refused(Exception):
+    """The action was not done and nothing was changed; the message says why in words for the person who tried."""
+
+
+class NotAllowed(Refused):
+    """This person may see it but not do this to it."""
+
+
+class NotFound(Refused):
+    """There is no such thing, or this person may not know of it: the two look alike."""
+
+
+class AlreadyDecided(Refused):
+    """Somebody else's decision counts; `receipt` says whose, what and when (F21)."""
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__(f"Already {receipt.outcome} by {receipt.reviewer_name or 'the system'}.")
+        self.receipt = receipt
+
+
+class Stale(Refused):
+    """The question changed after it was shown; `current_version` is the one to read and decide now."""
+
+    def __init__(self, current_version: int) -> None:
+        super().__init__("The question changed after you opened it. Read it again before you decide.")
+        self.current_version = current_version
+
+
+class NoLongerOpen(Refused):
+    """The question was withdrawn or replaced; `newer_id` names the question that replaced it, where there is one."""
+
+    def __init__(self, reason: str, newer_id: str | None = None) -> None:
+        super().__init__(reason or "This question is no longer open.")
+        self.reason = reason
+        self.newer_id = newer_id
+
+
+class InputInvalid(Refused):
+    """What was sent breaks the schema; `problems` is a list of (JSON pointer, message)."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path or '/'}: {message}" for path, message in problems))
+        self.problems = list(problems)
+
+
+class AnswerRefused(InputInvalid):
+    """An answer breaks its question's response schema; `interrupt_id` says which one of several."""
+
+    def __init__(self, interrupt_id: str, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__(problems)
+        self.interrupt_id = interrupt_id
+
+
+class NotPossible(Refused):
+    """The thread is not where this can be done to it; the message says where it is."""
+
+
+class Busy(Refused):
+    """A job is working on it right now; try again in a moment."""
+
+
+#: Web and API map a refusal to its status here and nowhere else; subclasses come before their bases.
+STATUS: Mapping[type[Exception], int] = {
+    NotAllowed: 403,
+    NotFound: 404,
+    engine.UnknownThread: 404,
+    AlreadyDecided: 409,
+    Stale: 409,
+    NoLongerOpen: 409,
+    NotPossible: 409,
+    Busy: 409,
+    engine.ThreadExists: 409,
+    engine.ThreadBusy: 409,
+    engine.ThreadEnded: 409,
+    engine.AnswerMismatch: 409,
+    AnswerRefused: 422,
+    InputInvalid: 422,
+    engine.AnswerInvalid: 422,
+    engine.PayloadError: 422,
+    engine.SchemaError: 422,
+}
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of a refusal; 500 for what is none."""
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)

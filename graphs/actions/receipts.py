@@ -1,0 +1,53 @@
+"""What a person gets back for a decision: proof of what was recorded, and where it stands in the audit chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from graphs.models import AuditEntry, Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One recorded decision.
+
+    `interrupt_id` is the question's UUID as text, `outcome` the word of DESIGN section 4.3, `value` the recorded JSON,
+    `decided_at` an aware UTC time, `version` and `digest` those of the question as it was decided, `audit_seq` and
+    `audit_digest` its link of the audit chain. `replay` is True where this submission had been recorded before.
+    """
+
+    interrupt_id: str
+    outcome: str
+    value: Any
+    comment: str
+    reviewer_name: str
+    channel: str
+    decided_at: datetime
+    version: int
+    digest: str
+    audit_seq: int
+    audit_digest: str
+    replay: bool = False
+
+
+def receipt_of(decision: Decision, *, audit_digest: str | None = None, replay: bool = False) -> Receipt:
+    """The receipt of a stored decision; reads the audit entry's digest where it is not given."""
+    if audit_digest is None:
+        entry = AuditEntry.objects.filter(pk=decision.audit_seq).only("digest").first()
+        audit_digest = entry.digest if entry else ""
+    return Receipt(
+        interrupt_id=str(decision.interrupt_id),
+        outcome=decision.outcome,
+        value=decision.value,
+        comment=decision.comment,
+        reviewer_name=decision.reviewer_name,
+        channel=decision.channel,
+        decided_at=decision.decided_at,
+        version=decision.version,
+        digest=decision.digest,
+        audit_seq=decision.audit_seq,
+        audit_digest=audit_digest,
+        replay=replay,
+    )

@@ -1,0 +1,257 @@
+"""Starting, retrying and cancelling threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from graphs import outbox, permissions, store
+from graphs.actions import audit, hints, queues
+from graphs.actions.actors import System, actor_name, person_id
+from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible
+from graphs.engine import canonical, events, failpoints, schemas
+from graphs.engine.errors import PayloadError, ThreadExists
+from graphs.engine.ports import ThreadStart
+from graphs.engine.statuses import InterruptStatus, ThreadStatus
+from graphs.models import Conversation, IdempotencyKey, Interrupt, Lease, OutboxMessage, Thread, ThreadEvent
+from graphs.models.moves import ANSWERABLE, sources
+
+if TYPE_CHECKING:
+    from graphs.actions.actors import Actor, Person
+    from graphs.engine.graph import CompiledGraph
+
+START = "start"
+ID_LIMIT = 200
+WAITING = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
+
+
+def start(
+    actor: Person,
+    graph_id: str,
+    input: Any,
+    *,
+    thread_id: str | None = None,
+    submission_key: str | None = None,
+    channel: str = "form",
+    conversation: Conversation | None = None,
+) -> Thread:
+    """Start a thread of a registered graph and ring for a worker; it is stored when this returns.
+
+    The same `submission_key` from the same person returns the thread of the first time.
+    Raises NotFound (no such graph), NotAllowed, InputInvalid with pointers, ThreadExists.
+    """
+    if not permissions.can(actor, "start"):
+        raise NotAllowed("Sign in to start a run.")
+    from graphs.engine import superstep
+
+    graph = graph_of(graph_id)
+    # Serialising and planning need no lock, so they are done before there is one.
+    begun = superstep.begin(graph, valid_input(graph, input))
+    name = valid_id(thread_id)
+    if known := submitted(actor, submission_key):
+        return known
+    try:
+        return insert(actor, graph, begun, name, submission_key, channel, conversation)
+    except IntegrityError:
+        # Either the same submission won a race against this one, or the id is taken.
+        if known := submitted(actor, submission_key):
+            return known
+        if Thread.objects.filter(graph_id=graph.id, thread_id=name).exists():
+            raise ThreadExists(f"There is a thread {name!r} of {graph.id!r} already.") from None
+        raise
+
+
+def graph_of(graph_id: str) -> CompiledGraph:
+    from graphs.library import registry
+
+    try:
+        return registry.get(graph_id)
+    except registry.UnknownGraph:
+        raise NotFound("There is no such graph.") from None
+
+
+def valid_input(graph: CompiledGraph, given: Any) -> Any:
+    try:
+        value = canonical.encode(given)
+    except PayloadError as error:
+        raise InputInvalid([(error.path, str(error))]) from None
+    if graph.input_schema is None:
+        return value
+    value = schemas.fill(graph.input_schema, value)
+    if problems := schemas.validate(graph.input_schema, value):
+        raise InputInvalid(problems)
+    return value
+
+
+def valid_id(thread_id: str | None) -> str:
+    if thread_id is None:
+        return uuid4().hex
+    if not 0 < len(thread_id) <= ID_LIMIT or not thread_id.isprintable():
+        raise InputInvalid([("/thread_id", f"must be printable text of 1 to {ID_LIMIT} characters")])
+    return thread_id
+
+
+def submitted(actor: Person, key: str | None) -> Thread | None:
+    if not key:
+        return None
+    found = IdempotencyKey.objects.filter(scope=START, user_id=person_id(actor), key=key).first()
+    return Thread.objects.select_related("conversation").filter(pk=found.result).first() if found else None
+
+
+def insert(
+    actor: Person,
+    graph: CompiledGraph,
+    begun: ThreadStart,
+    name: str,
+    submission_key: str | None,
+    channel: str,
+    conversation: Conversation | None,
+) -> Thread:
+    with transaction.atomic():
+        chat = conversation or Conversation.objects.create(
+            requester_id=actor.pk, requester_name=actor_name(actor), title=graph.title or graph.id
+        )
+        thread = new_thread(graph.id, name, begun, chat, graph.title)
+        store.create(thread, begun)
+        if submission_key:
+            IdempotencyKey.objects.create(
+                scope=START, user_id=person_id(actor), key=submission_key, result=str(thread.pk)
+            )
+        facts = {"graph": graph.id, "input": canonical.digest(begun.input)}
+        audit.record(actor, "start", "thread", thread.uid, facts, channel)
+        outbox.put([outbox.wake(describe(thread)), *hints.thread_changed(thread)])
+        failpoints.reach("start_before_commit")
+    failpoints.reach("start_after_commit")
+    return thread
+
+
+def new_thread(graph_id: str, thread_id: str, begun: ThreadStart, chat: Conversation, title: str = "") -> Thread:
+    """The unsaved row of a thread that begins."""
+    return Thread(
+        graph_id=graph_id,
+        thread_id=thread_id,
+        conversation=chat,
+        title=(title or graph_id)[:200],
+        fingerprint=begun.fingerprint,
+        graph_version=begun.graph_version,
+        input=begun.input,
+        metadata=dict(begun.metadata) or None,
+    )
+
+
+def describe(thread: Thread) -> str:
+    return f"thread {thread.thread_id} of {thread.graph_id}"
+
+
+def retry(actor: Actor, thread: Thread) -> Thread:
+    """Let a failed, quarantined or version-waiting thread run again; its failed tasks keep journal and answers (Z04).
+
+    Raises NotFound or NotAllowed, and NotPossible where the thread is in another status.
+    """
+    require(actor, "retry", thread)
+    with transaction.atomic():
+        locked = lock(thread)
+        if not revive(locked):
+            raise NotPossible(f"Only a run that failed can be retried; this one is {locked.get_status_display()}.")
+        audit.record(actor, "retry", "thread", thread.uid)
+        outbox.put([outbox.wake(describe(thread)), *hints.thread_changed(thread)])
+        failpoints.reach("retry_before_commit")
+    thread.refresh_from_db()
+    return thread
+
+
+REVIVABLE = (ThreadStatus.FAILED, ThreadStatus.QUARANTINED, ThreadStatus.WAITING_VERSION)
+
+
+def revive(thread: Thread) -> bool:
+    """Make a locked thread ready again; False where its status does not allow it."""
+    assert connection.in_atomic_block
+    stopped = Thread.objects.filter(pk=thread.pk, status__in=REVIVABLE)
+    if not stopped.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now(), error=None, ended_at=None):
+        return False
+    store.reset_failed(thread.pk)
+    # The acquisitions that led to quarantine are forgiven: a person has looked at it.
+    Lease.objects.filter(pk=thread.pk).update(barren=0)
+    return True
+
+
+def require(actor: Actor, action: str, thread: Thread) -> None:
+    if isinstance(actor, System) or permissions.can(actor, action, thread):
+        return
+    if permissions.can(actor, "view", thread):
+        raise NotAllowed(f"Only the requester and operators may {action} this run.")
+    raise NotFound("There is no such run.")
+
+
+def lock(thread: Thread) -> Thread:
+    """The row as it is now, locked. Its lease is locked first, in the same order as every commit does."""
+    assert connection.in_atomic_block
+    list(Lease.objects.select_for_update().filter(pk=thread.pk).values_list("pk"))
+    return Thread.objects.select_for_update(of=("self",)).select_related("conversation").get(pk=thread.pk)
+
+
+def cancel(actor: Actor, thread: Thread, reason: str = "") -> Thread:
+    """Cancel a thread: at once where no job works on it, else at its next commit, and by force after a lease's time.
+
+    Open questions are withdrawn. A step that was running may have finished: what it did outside stays done.
+    Raises NotFound or NotAllowed, and NotPossible where the thread has ended.
+    """
+    require(actor, "cancel", thread)
+    with transaction.atomic():
+        locked = lock(thread)
+        if locked.status not in sources(ThreadStatus.CANCELLED):
+            raise NotPossible(f"This run is {locked.get_status_display()} and cannot be cancelled.")
+        why = reason.replace("\x00", "").strip()[:250] or f"cancelled by {actor_name(actor)}"
+        audit.record(actor, "cancel", "thread", thread.uid, {"reason": canonical.digest(why)})
+        Thread.objects.filter(pk=thread.pk).update(cancel_at=Now(), cancel_reason=why)
+        locked.cancel_reason = why
+        if locked.status != ThreadStatus.RUNNING:
+            outbox.put(finish_cancelled(locked))
+        else:
+            outbox.put(hints.thread_changed(locked))
+        failpoints.reach("cancel_before_commit")
+    thread.refresh_from_db()
+    return thread
+
+
+def finish_cancelled(thread: Thread) -> list[OutboxMessage]:
+    """End a locked thread as cancelled: whoever still holds its lease writes nothing more. Returns what to say."""
+    assert connection.in_atomic_block
+    Lease.objects.filter(pk=thread.pk).update(token=F("token") + 1, expires_at=None, holder="")
+    why = thread.cancel_reason
+    Thread.objects.filter(pk=thread.pk, status__in=[*sources(ThreadStatus.CANCELLED), ThreadStatus.CANCELLED]).update(
+        status=ThreadStatus.CANCELLED,
+        error={"type": "Cancelled", "message": why},
+        active=None,
+        cancel_at=None,
+        next_seq=F("next_seq") + 1,
+        ended_at=Now(),
+        updated_at=Now(),
+    )
+    seq = Thread.objects.values_list("next_seq", flat=True).get(pk=thread.pk) - 1
+    data = {"status": str(ThreadStatus.CANCELLED), "reason": why}
+    ThreadEvent.objects.create(thread=thread, seq=seq, type=events.GRAPH_END, data=data, at=timezone.now())
+    return withdraw_open(thread, why) + hints.thread_changed(thread)
+
+
+def withdraw_open(thread: Thread, why: str) -> list[OutboxMessage]:
+    """Take back the questions of a thread that ends, so that nobody answers into nothing. Returns what to say."""
+    assert connection.in_atomic_block
+    messages: list[OutboxMessage] = []
+    waiting = Interrupt.objects.filter(thread=thread.pk, status__in=ANSWERABLE).order_by("queue_id", "pk")
+    for pk, queue_id in list(waiting.values_list("pk", "queue_id")):
+        seq = queues.advance_cursor(queue_id)
+        Interrupt.objects.filter(pk=pk, status__in=ANSWERABLE).update(
+            status=InterruptStatus.WITHDRAWN,
+            closed_because=why[:200],
+            closed_at=Now(),
+            version=F("version") + 1,
+            seq=seq,
+        )
+        messages += hints.question_changed(thread, str(pk), queue_id, seq)
+    return messages

@@ -1,0 +1,79 @@
+"""Who may do what to which row: the one function that every channel asks. Lists use the `visible_to` querysets.
+
+Rights come by membership of a queue, directly or by group; a requester sees their own threads and questions; operators
+hold `graphs.operate_thread`. Whoever is none of these is told that there is nothing (404), never that they may not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphs.models import ApprovalQueue, Comment, Conversation, Decision, Interrupt, Right, Thread
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+DECIDERS = (Right.DECIDE, Right.ADMINISTER)
+
+
+def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
+    """May this person do `action` (view, decide, comment, start, cancel, retry, administer, operate) to `obj`?
+
+    `obj` is an Interrupt, Thread, Conversation, Comment, Decision or ApprovalQueue; `start` and `operate` need none.
+    """
+    if not user.is_authenticated or not user.is_active:
+        return False
+    if action == "start":
+        return True
+    if action == "operate":
+        return operates(user)
+    check = {
+        "view": may_view,
+        "comment": may_view,
+        "decide": may_decide,
+        "cancel": may_steer,
+        "retry": may_steer,
+        "administer": may_administer,
+    }[action]
+    return obj is not None and check(user, obj)
+
+
+def operates(user: User | AnonymousUser) -> bool:
+    return user.has_perm("graphs.operate_thread")
+
+
+def may_view(user: User | AnonymousUser, obj: Any) -> bool:
+    if isinstance(obj, Interrupt):
+        return Interrupt.objects.visible_to(user).filter(pk=obj.pk).exists()
+    if isinstance(obj, Thread):
+        return Thread.objects.visible_to(user).filter(pk=obj.pk).exists()
+    if isinstance(obj, Conversation):
+        return obj.requester_id == user.pk or Thread.objects.visible_to(user).filter(conversation=obj).exists()
+    if isinstance(obj, Comment):
+        return Comment.objects.visible_to(user).filter(pk=obj.pk).exists()
+    if isinstance(obj, Decision):
+        return Decision.objects.visible_to(user).filter(pk=obj.pk).exists()
+    if isinstance(obj, ApprovalQueue):
+        return operates(user) or ApprovalQueue.objects.of(user).filter(pk=obj.pk).exists()
+    return False
+
+
+def may_decide(user: User | AnonymousUser, obj: Any) -> bool:
+    if not isinstance(obj, Interrupt):
+        return False
+    return user.has_perm("graphs.decide_interrupt") or holds(user, obj.queue_id, *DECIDERS)
+
+
+def may_steer(user: User | AnonymousUser, obj: Any) -> bool:
+    """Cancel and retry are the requester's and the operators'."""
+    return isinstance(obj, Thread) and (operates(user) or obj.conversation.requester_id == user.pk)
+
+
+def may_administer(user: User | AnonymousUser, obj: Any) -> bool:
+    if not isinstance(obj, ApprovalQueue):
+        return False
+    return user.has_perm("graphs.change_approvalqueue") or holds(user, obj.pk, Right.ADMINISTER)
+
+
+def holds(user: User | AnonymousUser, queue_id: int, *rights: Right) -> bool:
+    return ApprovalQueue.objects.of(user, *rights).filter(pk=queue_id).exists()

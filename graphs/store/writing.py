@@ -1,0 +1,246 @@
+"""Writing a thread: every statement here runs inside the caller's transaction and is fenced by the holder's token (R3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from graphs.engine.ports import Commit, JournalEntry, Json, TaskKey, TaskResult, ThreadStart
+from graphs.engine.statuses import ENDED, TaskStatus, ThreadStatus
+from graphs.models import Lease, Thread
+from graphs.store import sql
+from graphs.store.packing import Packer
+
+#: A tail of deltas may grow to twice what it changes, to this many bytes for tiny states, and to so many rows: one more
+#: for each of these bytes of state, since reading a row costs about as much as reading that many bytes.
+TAIL_FACTOR, TAIL_BYTES, TAIL_ROWS, BYTES_A_ROW = 2, 8 * 1024, 64, 1024
+
+UNAPPLIED = (TaskStatus.FAILED, TaskStatus.WAITING, TaskStatus.RUNNING)
+
+TASK_COLUMNS = (
+    "INSERT INTO graphs_task"
+    " (thread_id, path, visit, step, status, output, detail, error, attempt, seconds, applied, at)"
+)
+# What is part of a checkpoint stays as it is, whoever comes late (R4).
+TASK_CONFLICT = (
+    "ON CONFLICT (thread_id, path, visit) DO UPDATE SET step = excluded.step, status = excluded.status,"
+    " output = excluded.output, detail = excluded.detail, error = excluded.error, attempt = excluded.attempt,"
+    " seconds = excluded.seconds, applied = excluded.applied, at = excluded.at WHERE NOT graphs_task.applied"
+)
+EVENT_COLUMNS = "INSERT INTO graphs_threadevent (thread_id, seq, type, path, visit, data, at)"
+CHECKPOINT_COLUMNS = 'INSERT INTO graphs_checkpoint (thread_id, step, format, "full", data, size, status, at)'
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Where the last full checkpoint is, its bytes, and the bytes of the deltas after it."""
+
+    full_step: int
+    full_size: int
+    size: int
+
+    def outgrown(self, step: int, size: int) -> bool:
+        """Would a delta of `size` bytes at `step` make the tail longer than reading it back may be?"""
+        rows = max(TAIL_ROWS, self.full_size // BYTES_A_ROW)
+        allowed = max(TAIL_BYTES, TAIL_FACTOR * self.full_size)
+        return step - self.full_step >= rows or self.size + size > allowed
+
+
+@dataclass(slots=True)
+class Superstep:
+    """One commit as rows, made before its transaction begins so that the write lock is held for milliseconds (F17)."""
+
+    commit: Commit
+    tail: Tail
+    full: bool
+    body: str
+    tasks: list[tuple[Any, ...]]
+    events: list[tuple[Any, ...]]
+    packer: Packer
+    at: datetime = field(default_factory=timezone.now)
+
+    @classmethod
+    def of(cls, thread_id: int, commit: Commit, tail: Tail) -> Superstep:
+        """Serialise a commit, as a delta or, where the tail would outgrow its bound, as a snapshot of all cells."""
+        packer = Packer()
+        body = packer.delta(commit.delta)
+        full = tail.outgrown(commit.step, len(body))
+        if full:
+            packer = Packer()
+            body = packer.full(commit.full())
+        size = len(body) + sum(size for _, size in packer.blobs.values())
+        tail = Tail(commit.step, size, 0) if full else Tail(tail.full_step, tail.full_size, tail.size + size)
+        tasks = [task_row(thread_id, commit.step, result, packer, commit=True) for result in commit.results]
+        events = [event_row(thread_id, event, packer) for event in commit.events]
+        return cls(commit, tail, full, body.decode(), tasks, events, packer)
+
+
+def task_row(thread_id: int, step: int, result: TaskResult, packer: Packer, *, commit: bool) -> tuple[Any, ...]:
+    detail: dict[str, Json] = {}
+    if result.has_route:
+        detail["route"] = result.route
+    if result.writes:
+        detail["writes"] = [list(write) for write in result.writes]
+    if result.usage:
+        detail["usage"] = dict(result.usage)
+    return (
+        thread_id,
+        result.key.path,
+        result.key.visit,
+        step,
+        str(result.status),
+        packer.column(result.output),
+        packer.column(detail or None),
+        packer.column(None if result.error is None else dict(result.error)),
+        result.attempt,
+        result.seconds,
+        commit and result.status not in UNAPPLIED,
+        sql.moment(timezone.now()),
+    )
+
+
+def event_row(thread_id: int, event: Mapping[str, Json], packer: Packer) -> tuple[Any, ...]:
+    at = event.get("at")
+    if isinstance(at, str):
+        at = datetime.fromisoformat(at)
+    return (
+        thread_id,
+        event["seq"],
+        event["type"],
+        event.get("path") or "",
+        event.get("visit") or 0,
+        packer.column(event.get("data")),
+        sql.moment(at or timezone.now()),
+    )
+
+
+def create(thread: Thread, start: ThreadStart) -> None:
+    """Write a new thread with its lease and checkpoint 0. Raises IntegrityError where its id is taken."""
+    assert connection.in_atomic_block
+    packer = Packer()
+    body = packer.full(start.cells)
+    thread.full_size = len(body)
+    thread.save(force_insert=True)
+    Lease.objects.bulk_create([Lease(thread=thread)])
+    packer.write()
+    row = (thread.pk, 0, 1, True, body.decode(), len(body), str(thread.status), sql.moment(thread.created_at))
+    sql.insert_many(CHECKPOINT_COLUMNS, [row])
+
+
+def fence(thread_id: int, token: int) -> bool:
+    """Is this holder still the one? Locks its lease, so that a take-over waits for what follows; counts as progress."""
+    assert connection.in_atomic_block
+    return (
+        sql.execute("UPDATE graphs_lease SET barren = 0 WHERE thread_id = %s AND token = %s", [thread_id, token]) == 1
+    )
+
+
+def release(thread_id: int, token: int) -> None:
+    """Give the lease back: whoever claims the thread next need not wait for its deadline."""
+    sql.execute(
+        "UPDATE graphs_lease SET expires_at = NULL, holder = '' WHERE thread_id = %s AND token = %s", [thread_id, token]
+    )
+
+
+def write_superstep(thread_id: int, token: int, superstep: Superstep) -> ThreadStatus | None:
+    """Write one superstep: at most four statements, and one more for new blobs.
+
+    Returns the status that the thread now has (`cancelled` where somebody asked for that meanwhile), or None where the
+    step or the token is no longer the one that this holder knows; then nothing was written.
+    """
+    assert connection.in_atomic_block
+    moved = sql.fetch(thread_statement(), thread_parameters(thread_id, token, superstep))
+    if not moved:
+        return None
+    status = ThreadStatus(moved[0][0])
+    superstep.packer.write()
+    commit, at = superstep.commit, sql.moment(superstep.at)
+    body = superstep.body
+    row = (thread_id, commit.step, 1, superstep.full, body, len(body), str(status), at)
+    sql.insert_many(CHECKPOINT_COLUMNS, [row])
+    sql.insert_many(TASK_COLUMNS, superstep.tasks, TASK_CONFLICT)
+    sql.insert_many(EVENT_COLUMNS, superstep.events)
+    return status
+
+
+def thread_statement() -> str:
+    # The subquery locks the lease on PostgreSQL: a take-over could otherwise slip in between this check and the commit.
+    return (
+        "UPDATE graphs_thread SET step = %s, status = CASE WHEN cancel_at IS NULL THEN %s ELSE 'cancelled' END,"
+        " next_seq = COALESCE(%s, next_seq), active = %s, output = %s, error = %s, full_step = %s, full_size = %s,"
+        " tail_size = %s, updated_at = %s, ended_at = %s WHERE id = %s AND step = %s AND EXISTS"
+        f" (SELECT 1 FROM graphs_lease WHERE thread_id = %s AND token = %s {sql.locking('FOR UPDATE')})"
+        " RETURNING status"
+    )
+
+
+def thread_parameters(thread_id: int, token: int, superstep: Superstep) -> list[Any]:
+    commit, tail, at = superstep.commit, superstep.tail, sql.moment(superstep.at)
+    packer = superstep.packer
+    return [
+        commit.step,
+        str(commit.status),
+        commit.events[-1]["seq"] + 1 if commit.events else None,
+        packer.column([key.path for key in commit.active] or None),
+        packer.column(commit.output),
+        packer.column(None if commit.error is None else dict(commit.error)),
+        tail.full_step,
+        tail.full_size,
+        tail.size,
+        at,
+        at if commit.status in ENDED else None,
+        thread_id,
+        commit.step - 1,
+        thread_id,
+        token,
+    ]
+
+
+def record_tasks(thread_id: int, step: int, results: Sequence[TaskResult], packer: Packer) -> None:
+    """Write results ahead of their superstep's commit; a load finds them and nothing runs them again (R4)."""
+    assert connection.in_atomic_block
+    rows = [task_row(thread_id, step, result, packer, commit=False) for result in results]
+    packer.write()
+    sql.insert_many(TASK_COLUMNS, rows, TASK_CONFLICT)
+
+
+def touch_task(thread_id: int, key: TaskKey, step: int, status: TaskStatus) -> int:
+    """The id of this task's row, made where it has none yet."""
+    row = (thread_id, key.path, key.visit, step, str(status), 1, 0.0, False, sql.moment(timezone.now()))
+    places = ", ".join(["%s"] * len(row))
+    # The assignment changes nothing where the status is the same; without it RETURNING would give no row.
+    found = sql.fetch(
+        "INSERT INTO graphs_task (thread_id, path, visit, step, status, attempt, seconds, applied, at)"
+        f" VALUES ({places}) ON CONFLICT (thread_id, path, visit) DO UPDATE SET status = CASE WHEN graphs_task.applied"
+        " THEN graphs_task.status ELSE excluded.status END RETURNING id",
+        row,
+    )
+    return int(found[0][0])
+
+
+def record_effect(thread_id: int, key: TaskKey, step: int, entry: JournalEntry, packer: Packer) -> None:
+    """Write one effect as started or done."""
+    assert connection.in_atomic_block
+    packed = packer.column(entry.value)
+    packer.write()
+    task_id = touch_task(thread_id, key, step, TaskStatus.RUNNING)
+    row = (task_id, entry.key, entry.ordinal, entry.state, entry.mode, packed, sql.moment(timezone.now()))
+    sql.insert_many(
+        "INSERT INTO graphs_journalentry (task_id, key, ordinal, state, mode, value, at)",
+        [row],
+        "ON CONFLICT (task_id, key, ordinal) DO UPDATE SET state = excluded.state, mode = excluded.mode,"
+        " value = excluded.value, at = excluded.at",
+    )
+
+
+def reset_failed(thread_id: int) -> None:
+    """Failed tasks may run again, with their journals and answers (Z04)."""
+    sql.execute(
+        "UPDATE graphs_task SET status = %s, error = NULL WHERE thread_id = %s AND status = %s AND NOT applied",
+        [str(TaskStatus.RUNNING), thread_id, str(TaskStatus.FAILED)],
+    )
