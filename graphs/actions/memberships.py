@@ -10,6 +10,8 @@ from graphs.actions import audit
 from graphs.models import ApprovalQueue, QueueMembership, Right
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     from graphs.actions.actors import Actor
 
 
