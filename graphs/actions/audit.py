@@ -35,7 +35,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What `verify` found: `checked` entries hold; where not `ok`, `bad_seq` is the first that does not and `problem` says why."""
+    """What `verify` found: `checked` entries hold; `bad_seq` is the first that does not and `problem` says why."""
 
     ok: bool
     checked: int

@@ -55,7 +55,7 @@ class Given:
 
 @dataclass(slots=True)
 class Prepared:
-    """An answer that passed permission and schema. `checked` is False where the question was closed when it was read."""
+    """An answer that passed permission and schema; not `checked` where its question was closed when it was read."""
 
     given: Given
     interrupt: Interrupt
@@ -96,10 +96,10 @@ def decide(
     submission_key: str | None = None,
     atomic: bool = True,
 ) -> list[Receipt] | list[Receipt | Refused]:
-    """Record verdicts and return their receipts in the order of `answers`; when it returns, they are on disk (G04, Z03).
+    """Record verdicts and return their receipts in the order of `answers`; by then they are on disk (G04, Z03).
 
-    `atomic` records all or none and raises what was refused first; otherwise each answer stands alone and the list holds,
-    in its place, the receipt or the refusal. The same `submission_key` from the same person returns the first receipt.
+    `atomic` records all or none and raises what was refused first; otherwise each answer stands alone and the list
+    holds, in its place, the receipt or the refusal. The same `submission_key` of one person returns the first receipt.
 
     Raises NotFound, NotAllowed, AnswerRefused (422), AlreadyDecided with the winner's receipt, Stale, NoLongerOpen.
     """
@@ -158,7 +158,7 @@ def validate(interrupt: Interrupt, given: Given) -> Any:
 
 
 def record(prepared: list[Prepared], actor: Actor, channel: str, submission_key: str | None) -> list[Receipt]:
-    """One transaction for all: locks in the order thread, interrupt, audit chain, counter, so that no two can deadlock."""
+    """One transaction. Locks in the order thread, interrupt, audit chain, counter, so that no two can deadlock."""
     with transaction.atomic():
         threads = lock_threads(prepared)
         fresh = [

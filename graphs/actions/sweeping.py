@@ -2,13 +2,183 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from graphs.models import Heartbeat
+from graphs import outbox, queue
+from graphs.actions import decisions, leases, threads
+from graphs.actions.actors import TIMEOUT
+from graphs.actions.errors import Refused
+from graphs.engine import failpoints
+from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
+from graphs.models import Heartbeat, Interrupt, Lease, OutboxMessage, Thread
+
+logger = logging.getLogger(__name__)
+
+#: Rows of one kind that one sweep touches: the rest is the next one's, a few seconds later.
+AT_ONCE = 200
+#: Jobs that may wait for each live worker: more would only be a longer queue (F14).
+JOBS_A_WORKER = 2
+#: A worker that has not been heard of for so long is not counted (seconds).
+WORKER_SECONDS = 30
+#: An unpublished message this old was lost by whoever should have said it (seconds).
+OUTBOX_SECONDS = 2
+#: Published messages are kept this long, for people who look for what was said (days).
+OUTBOX_DAYS = 3
+#: A thread that waits for its graph's version is looked at again this often (seconds).
+VERSION_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one sweep did: leases taken from dead holders, messages said again, questions expired, threads cancelled by
+    force, threads ready again after an answer or for their version, and wake-ups rung."""
+
+    leases: int = 0
+    published: int = 0
+    expired: int = 0
+    cancelled: int = 0
+    revived: int = 0
+    rung: int = 0
+
+
+def sweep() -> Swept:
+    """Do once all that nobody was told to do. Raises DatabaseError where the database is away."""
+    swept = Swept(
+        leases=free_dead_leases(),
+        cancelled=cancel_overdue(),
+        expired=expire_due(),
+        revived=revive_answered() + reconsider_versions(),
+        published=publish_left_over(),
+        rung=ring_for_ready(),
+    )
+    tidy()
+    return swept
 
 
 def beat(name: str, info: Any = None) -> None:
     """Note that this process is alive, in the database's clock."""
     Heartbeat.objects.update_or_create(name=name, defaults={"at": Now(), "info": info})
+
+
+def free_dead_leases() -> int:
+    """Threads whose job stopped renewing are ready again; the old job's token is worth nothing from here on."""
+    dead = Lease.objects.filter(expires_at__lte=Now()).order_by("expires_at").values_list("pk", flat=True)
+    return sum(free(pk) for pk in list(dead[:AT_ONCE]))
+
+
+def free(pk: int) -> bool:
+    with transaction.atomic():
+        if not leases.take_away(pk):
+            return False
+        failpoints.reach("sweep_lease_before_commit")
+        running = Thread.objects.filter(pk=pk, status=ThreadStatus.RUNNING)
+        return running.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now()) == 1
+
+
+def cancel_overdue() -> int:
+    """Cancel by force what was asked to stop a lease's time ago and has not come to a commit since (F25)."""
+    patience = timedelta(seconds=settings.SAYSO_LEASE_SECONDS)
+    asked = Thread.objects.filter(cancel_at__lte=Now() - patience).values_list("pk", flat=True)
+    return sum(cancel(pk) for pk in list(asked[:AT_ONCE]))
+
+
+def cancel(pk: int) -> bool:
+    with transaction.atomic():
+        thread = threads.lock(Thread(pk=pk))
+        if thread.cancel_at is None:
+            return False
+        outbox.put(threads.finish_cancelled(thread))
+    return True
+
+
+def expire_due() -> int:
+    """Questions past their deadline take their declared default, through the same compare-and-set as a person's answer.
+    Those that declared none stay open, and are shown overdue."""
+    due = Interrupt.objects.expired().order_by("expires_at")
+    return sum(expire(question) for question in due.only("pk", "version", "digest", "default")[:AT_ONCE])
+
+
+def expire(question: Interrupt) -> bool:
+    given = decisions.Given(
+        str(question.pk), question.version, question.digest, Outcome.EXPIRED, question.default, "expired"
+    )
+    try:
+        return not decisions.decide(TIMEOUT, [given], channel="clock")[0].replay
+    except Refused:
+        # A person was quicker.
+        return False
+
+
+def revive_answered() -> int:
+    """Paused threads with a verdict that counts by now and nobody woke: the net under every lost wake-up (F22)."""
+    answered = Q(
+        interrupts__status=InterruptStatus.CLOSED,
+        interrupts__task__applied=False,
+        interrupts__decisions__effective_at__lte=Now(),
+        # One from before the pause was seen by the commit that paused, which looks again (F22).
+        interrupts__decisions__effective_at__gt=F("updated_at"),
+    )
+    paused = Thread.objects.filter(answered, status__in=[ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED])
+    return sum(wake(pk) for pk in list(paused.values_list("pk", flat=True).distinct()[:AT_ONCE]))
+
+
+def wake(pk: int) -> bool:
+    paused = Thread.objects.filter(pk=pk, status__in=[ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED])
+    return paused.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now()) == 1
+
+
+def reconsider_versions() -> int:
+    """Threads that wait for their graph's version are offered to a worker now and then: it may have it by now."""
+    due = Now() - timedelta(seconds=VERSION_SECONDS)
+    waiting = Thread.objects.filter(status=ThreadStatus.WAITING_VERSION, updated_at__lte=due)
+    chosen = list(waiting.order_by("updated_at").values_list("pk", flat=True)[:AT_ONCE])
+    return Thread.objects.filter(pk__in=chosen, status=ThreadStatus.WAITING_VERSION).update(
+        status=ThreadStatus.READY, ready_at=Now(), updated_at=Now()
+    )
+
+
+def publish_left_over() -> int:
+    """Say again what a dead process, or Redis, did not."""
+    old = Now() - timedelta(seconds=OUTBOX_SECONDS)
+    left = OutboxMessage.objects.filter(published_at=None, created_at__lte=old).order_by("pk")
+    messages = list(left[:AT_ONCE])
+    return outbox.publish(messages) if messages else 0
+
+
+def ring_for_ready() -> int:
+    """A wake-up for each ready thread, as far as the workers' queue has room for it."""
+    ready = Thread.objects.filter(status=ThreadStatus.READY).count()
+    if not ready:
+        return 0
+    room = JOBS_A_WORKER * workers() - queue.depth()
+    failpoints.reach("sweep_ring")
+    return sum(outbox.ring("the clock") for _ in range(max(0, min(ready, room))))
+
+
+def ring_for_next() -> bool:
+    """Ring once more where another thread is ready and no job that would take it waits yet."""
+    if not Thread.objects.ready().exists() or queue.depth() >= JOBS_A_WORKER:
+        return False
+    return outbox.ring("the next one")
+
+
+def workers() -> int:
+    """Live worker processes by their heartbeats; at least one, or nothing would be rung for the first."""
+    heard = Now() - timedelta(seconds=WORKER_SECONDS)
+    return max(1, Heartbeat.objects.filter(name__startswith="worker-threads", at__gte=heard).count())
+
+
+def tidy() -> None:
+    """Forget messages that were said long ago, a few at a time so that the write lock is held briefly."""
+    old = Now() - timedelta(days=OUTBOX_DAYS)
+    said = OutboxMessage.objects.filter(published_at__lte=old).order_by("pk").values_list("pk", flat=True)
+    if chosen := list(said[:AT_ONCE]):
+        OutboxMessage.objects.filter(pk__in=chosen).delete()

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from graphs.store.loading import cells_at, decided_of, find, history, load
+from graphs.store.leases import acquire, claim, fence, lock_free, release, renew
+from graphs.store.loading import cells_at, decided_of, find, history, load, questions
 from graphs.store.questions import insert_interrupt, interrupt_of, search_text
 from graphs.store.writing import (
     Superstep,
     Tail,
     create,
-    fence,
     record_effect,
     record_tasks,
-    release,
     reset_failed,
+    touch_task,
     write_superstep,
 )
 
 __all__ = [
     "Superstep",
     "Tail",
+    "acquire",
     "cells_at",
+    "claim",
     "create",
     "decided_of",
     "fence",
@@ -28,10 +30,14 @@ __all__ = [
     "insert_interrupt",
     "interrupt_of",
     "load",
+    "lock_free",
+    "questions",
     "record_effect",
     "record_tasks",
     "release",
+    "renew",
     "reset_failed",
     "search_text",
+    "touch_task",
     "write_superstep",
 ]

@@ -51,7 +51,7 @@ def load(ref: ThreadRef) -> Loaded | None:
     thread = find(ref)
     if thread is None:
         return None
-    cells, rows = cells_at(thread, thread.step)
+    cells = cells_at(thread, thread.step) or {}
     tasks = under_way(thread.pk)
     if tasks:
         attach_questions(thread.pk, tasks)
@@ -71,8 +71,8 @@ def load(ref: ThreadRef) -> Loaded | None:
     return Loaded(thread, snapshot, Tail(thread.full_step, thread.full_size, thread.tail_size))
 
 
-def cells_at(thread: Thread, step: int) -> tuple[Cells, int]:
-    """The cells as checkpoint `step` left them, and how many rows they were read from; none where it is not there."""
+def cells_at(thread: Thread, step: int) -> Cells | None:
+    """The cells as checkpoint `step` left them; None where there is no such checkpoint."""
     past = Checkpoint.objects.filter(thread=thread.pk, step__lte=step)
     # The bound is on the row already for the newest; for an older step the index is walked back to its full one.
     start = thread.full_step if step >= thread.full_step else None
@@ -81,8 +81,8 @@ def cells_at(thread: Thread, step: int) -> tuple[Cells, int]:
     tail = past.filter(step__gte=start or 0).order_by("step")
     rows: list[tuple[int, Any]] = list(tail.values_list("step", "data"))
     if not rows or rows[-1][0] != step:
-        return {}, 0
-    return fold([data for _, data in rows]), len(rows)
+        return None
+    return fold([data for _, data in rows])
 
 
 def history(thread: Thread, limit: int) -> list[CheckpointInfo]:

@@ -1,4 +1,4 @@
-"""Values on their way into columns: JSON text made before the transaction, large values by content into the blob table."""
+"""Values on their way into columns: JSON text made before the transaction, large values into the blob table."""
 
 from __future__ import annotations
 

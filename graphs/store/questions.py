@@ -9,7 +9,7 @@ from uuid import UUID
 from graphs.engine import interrupts as engine
 from graphs.engine.ports import Json
 from graphs.engine.statuses import InterruptStatus, Outcome
-from graphs.models import Interrupt, Task
+from graphs.models import Interrupt
 
 SEARCH_LIMIT = 4_000
 
@@ -47,7 +47,7 @@ def interrupt_of(row: Interrupt, decision: engine.Decision | None = None) -> eng
 
 
 def insert_interrupt(
-    asked: engine.Interrupt, *, thread_id: int, task: Task, queue_id: int, seq: int, search: str
+    asked: engine.Interrupt, *, thread_id: int, task_id: int, queue_id: int, seq: int, search: str
 ) -> None:
     """Write a new question. Its place must be free."""
     Interrupt.objects.bulk_create(
@@ -55,7 +55,7 @@ def insert_interrupt(
             Interrupt(
                 id=UUID(asked.id),
                 thread_id=thread_id,
-                task=task,
+                task_id=task_id,
                 queue_id=queue_id,
                 key=asked.key,
                 ordinal=asked.ordinal,

@@ -1,4 +1,4 @@
-"""Writing a thread: every statement here runs inside the caller's transaction and is fenced by the holder's token (R3)."""
+"""Writing a thread: all of it inside the caller's transaction, fenced by the holder's token (R3)."""
 
 from __future__ import annotations
 
@@ -132,21 +132,6 @@ def create(thread: Thread, start: ThreadStart) -> None:
     sql.insert_many(CHECKPOINT_COLUMNS, [row])
 
 
-def fence(thread_id: int, token: int) -> bool:
-    """Is this holder still the one? Locks its lease, so that a take-over waits for what follows; counts as progress."""
-    assert connection.in_atomic_block
-    return (
-        sql.execute("UPDATE graphs_lease SET barren = 0 WHERE thread_id = %s AND token = %s", [thread_id, token]) == 1
-    )
-
-
-def release(thread_id: int, token: int) -> None:
-    """Give the lease back: whoever claims the thread next need not wait for its deadline."""
-    sql.execute(
-        "UPDATE graphs_lease SET expires_at = NULL, holder = '' WHERE thread_id = %s AND token = %s", [thread_id, token]
-    )
-
-
 def write_superstep(thread_id: int, token: int, superstep: Superstep) -> ThreadStatus | None:
     """Write one superstep: at most four statements, and one more for new blobs.
 
@@ -173,7 +158,7 @@ def thread_statement() -> str:
     return (
         "UPDATE graphs_thread SET step = %s, status = CASE WHEN cancel_at IS NULL THEN %s ELSE 'cancelled' END,"
         " next_seq = COALESCE(%s, next_seq), active = %s, output = %s, error = %s, full_step = %s, full_size = %s,"
-        " tail_size = %s, updated_at = %s, ended_at = %s WHERE id = %s AND step = %s AND EXISTS"
+        f" tail_size = %s, updated_at = {sql.now()}, ended_at = %s WHERE id = %s AND step = %s AND EXISTS"
         f" (SELECT 1 FROM graphs_lease WHERE thread_id = %s AND token = %s {sql.locking('FOR UPDATE')})"
         " RETURNING status"
     )
@@ -192,7 +177,6 @@ def thread_parameters(thread_id: int, token: int, superstep: Superstep) -> list[
         tail.full_step,
         tail.full_size,
         tail.size,
-        at,
         at if commit.status in ENDED else None,
         thread_id,
         commit.step - 1,

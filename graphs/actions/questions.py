@@ -1,0 +1,101 @@
+"""Opening questions for the engine, and taking its answers to the one function that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from django.db import connection
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from graphs import outbox, store
+from graphs.actions import decisions, hints, queues
+from graphs.actions.errors import AnswerRefused, Refused
+from graphs.actions.receipts import Receipt
+from graphs.engine.errors import AnswerInvalid, AnswerMismatch
+from graphs.engine.interrupts import Decision, Interrupt
+from graphs.engine.ports import Answer, TaskKey
+from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
+from graphs.models import Interrupt as InterruptRow
+from graphs.models import OutboxMessage, Thread
+from graphs.models.moves import ANSWERABLE
+
+if TYPE_CHECKING:
+    from graphs.actions.actors import Actor
+
+
+def open_question(thread: Thread, asked: Interrupt, graph_queue: str) -> Interrupt:
+    """Open one question within the caller's fenced transaction, and return it as it is stored.
+
+    It goes to the queue it names, else its graph's, else the default one. What stands open at its place with a lower
+    revision is superseded; what stands there with the same is returned instead.
+    """
+    assert connection.in_atomic_block
+    task = store.touch_task(thread.pk, TaskKey(asked.path, asked.visit), thread.step + 1, TaskStatus.WAITING)
+    standing = (
+        InterruptRow.objects.filter(task=task, key=asked.key, ordinal=asked.ordinal).order_by("-revision").first()
+    )
+    if standing and standing.revision >= asked.revision:
+        return store.questions(Q(pk=standing.pk))[0]
+    messages = supersede(thread, standing) if standing else []
+    queue = queues.route(asked.queue, graph_queue)
+    stored = replace(asked, queue=queue.slug, status=InterruptStatus.OPEN, version=1, decision=None)
+    requester = thread.conversation.requester_name
+    search = store.search_text(
+        asked.question, asked.node_id, thread.graph_id, thread.title, requester, payload=asked.value
+    )
+    seq = queues.advance_cursor(queue.pk)
+    store.insert_interrupt(stored, thread_id=thread.pk, task_id=task, queue_id=queue.pk, seq=seq, search=search)
+    outbox.put([*messages, *hints.question_changed(thread, asked.id, queue.pk, seq)])
+    return stored
+
+
+def supersede(thread: Thread, old: InterruptRow) -> list[OutboxMessage]:
+    """Another question took this one's place: an answer to it would be an answer to nothing."""
+    seq = queues.advance_cursor(old.queue_id)
+    changed = InterruptRow.objects.filter(pk=old.pk, status__in=ANSWERABLE).update(
+        status=InterruptStatus.SUPERSEDED,
+        closed_because="The question was asked anew with other contents.",
+        closed_at=Now(),
+        version=F("version") + 1,
+        seq=seq,
+    )
+    return hints.question_changed(thread, str(old.pk), old.queue_id, seq) if changed else []
+
+
+def answer(thread: Thread, answers: Sequence[Answer], actor: Actor) -> list[Decision]:
+    """Answers that the engine has matched, recorded by `decide`, all or none; refusals in the engine's words."""
+    rows = {str(row.pk): row for row in InterruptRow.objects.filter(thread=thread).filter(pk__in=ids(answers))}
+    waiting = [str(pk) for pk in InterruptRow.objects.filter(thread=thread).waiting().values_list("pk", flat=True)]
+    for one in answers:
+        if one.interrupt_id not in rows:
+            raise AnswerMismatch(f"{one.interrupt_id!r} names no question of this thread", waiting)
+    given = [as_given(one, rows[one.interrupt_id]) for one in answers]
+    try:
+        return [verdict(receipt) for receipt in decisions.decide(actor, given, channel="runner")]
+    except AnswerRefused as refusal:
+        raise AnswerInvalid(refusal.problems) from None
+    except Refused as refusal:
+        raise AnswerMismatch(str(refusal), waiting) from None
+
+
+def ids(answers: Sequence[Answer]) -> list[str]:
+    return [one.interrupt_id for one in answers]
+
+
+def as_given(answer: Answer, row: InterruptRow) -> decisions.Given:
+    """The runner answers the question as it stands now."""
+    return decisions.Given(answer.interrupt_id, row.version, row.digest, answer.outcome, answer.value, answer.comment)
+
+
+def verdict(receipt: Receipt) -> Decision:
+    return Decision(
+        outcome=Outcome(receipt.outcome),
+        value=receipt.value,
+        comment=receipt.comment,
+        reviewer=receipt.reviewer_name,
+        decided_at=receipt.decided_at,
+        digest=receipt.digest,
+    )

@@ -1,0 +1,246 @@
+"""The engine's port on the Django tables: each write is one transaction, fenced by the holder's lease (R3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import IntegrityError, connection, transaction
+
+from graphs import outbox, store
+from graphs.actions import hints, leases, questions, threads
+from graphs.actions.actors import System, actor_id, actor_name
+from graphs.engine import failpoints
+from graphs.engine.errors import LeaseLost, ThreadExists, UnknownThread
+from graphs.engine.interrupts import Decision, Interrupt
+from graphs.engine.ports import (
+    Answer,
+    Cells,
+    CheckpointInfo,
+    Commit,
+    JournalEntry,
+    Snapshot,
+    TaskKey,
+    TaskResult,
+    ThreadRef,
+    ThreadStart,
+)
+from graphs.engine.statuses import ENDED, ThreadStatus
+from graphs.models import Conversation, Thread
+from graphs.store.packing import Packer
+
+if TYPE_CHECKING:
+    from graphs.actions.actors import Actor
+
+T = TypeVar("T")
+
+PAUSED = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
+#: Ends after which no question of the thread can matter; a failed one keeps its questions for the retry.
+FINAL = ENDED - {ThreadStatus.FAILED}
+#: A running thread's page is told of progress at most this often (seconds).
+PROGRESS_SECONDS = 0.5
+ENGINE = System("engine")
+
+
+@dataclass(slots=True)
+class Grip:
+    """What a holder knows of the thread it holds: row, lease, and the tail of deltas since the last snapshot."""
+
+    thread: Thread
+    held: leases.Held
+    tail: store.Tail
+    queue: str = ""
+    told: float = field(default=0.0)
+
+
+class DjangoCheckpointer:
+    """Where threads are kept in an installation; passes the store specification in `tests/store`.
+
+    A job gives the lease it has claimed, and `queue`, its graph's queue for questions that name none. Without a lease
+    the first write takes the thread's, so that `Runner` works in any process of the installation; `actor` is who it
+    acts for. All methods hop to the job's main thread and its one connection.
+    """
+
+    def __init__(self, held: leases.Held | None = None, *, queue: str = "", actor: Actor = ENGINE) -> None:
+        self.grips: dict[ThreadRef, Grip] = {}
+        self.held = held
+        self.queue = queue
+        self.actor = actor
+
+    async def create(self, ref: ThreadRef, start: ThreadStart) -> None:
+        """Write a new thread, ready and unclaimed. Raises ThreadExists."""
+        await hop(self._create, ref, start)
+
+    async def load(self, ref: ThreadRef) -> Snapshot | None:
+        """The thread as its last commit left it, or None."""
+        return await hop(self._load, ref)
+
+    async def record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
+        """Store an effect as started or done."""
+        await hop(self._record_effect, ref, task, entry)
+
+    async def open_interrupt(self, ref: ThreadRef, interrupt: Interrupt) -> Interrupt:
+        """Open one question in its own commit and ring for its queue; or return the one that stands there already."""
+        return await hop(self._open_interrupt, ref, interrupt)
+
+    async def record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
+        """Record finished tasks ahead of their superstep's commit."""
+        await hop(self._record_tasks, ref, results)
+
+    async def commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
+        """Write one superstep; returns the questions of `commit.waiting` that were decided meanwhile (F22)."""
+        return await hop(self._commit, ref, commit)
+
+    async def answer(self, ref: ThreadRef, answers: Sequence[Answer], *, actor: str = "") -> Sequence[Decision]:
+        """Record answers, all or none, through `decide`. `actor` is the name that the records show for the system."""
+        return await hop(self._answer, ref, answers, actor)
+
+    async def retry(self, ref: ThreadRef) -> None:
+        """Bring a failed thread back to ready."""
+        await hop(self._retry, ref)
+
+    async def history(self, ref: ThreadRef, limit: int = 100) -> Sequence[CheckpointInfo]:
+        """The newest checkpoints first."""
+        return await hop(lambda: store.history(known(ref), limit))
+
+    async def load_step(self, ref: ThreadRef, step: int) -> Cells | None:
+        """The cells as checkpoint `step` left them."""
+        return await hop(lambda: store.cells_at(known(ref), step))
+
+    def _create(self, ref: ThreadRef, start: ThreadStart) -> None:
+        try:
+            with transaction.atomic():
+                chat = Conversation.objects.create(
+                    requester_id=actor_id(self.actor), requester_name=actor_name(self.actor), title=ref.graph_id
+                )
+                thread = threads.new_thread(ref.graph_id, ref.thread_id, start, chat)
+                store.create(thread, start)
+        except IntegrityError:
+            raise ThreadExists(f"There is a thread {ref.thread_id!r} of {ref.graph_id!r} already.") from None
+
+    def _load(self, ref: ThreadRef) -> Snapshot | None:
+        loaded = store.load(ref)
+        if loaded is None:
+            return None
+        grip = self.grips.get(ref)
+        if grip is not None:
+            grip.thread, grip.tail = loaded.thread, loaded.tail
+        elif self.held is not None and self.held.ref == ref:
+            self.grips[ref] = Grip(loaded.thread, self.held, loaded.tail, self.queue)
+        return loaded.snapshot
+
+    def _grip(self, ref: ThreadRef) -> Grip:
+        """The lease to write with. Raises UnknownThread, and ThreadBusy where another process holds the thread."""
+        if ref not in self.grips:
+            thread = known(ref)
+            held = self.held if self.held and self.held.ref == ref else leases.take(thread)
+            tail = store.Tail(thread.full_step, thread.full_size, thread.tail_size)
+            self.grips[ref] = Grip(thread, held, tail, self.queue)
+        return self.grips[ref]
+
+    def _record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
+        grip = self._grip(ref)
+        packer = Packer()
+        failpoints.reach("record_effect_before")
+        with fenced(grip):
+            store.record_effect(grip.thread.pk, task, grip.thread.step + 1, entry, packer)
+            failpoints.reach("record_effect_before_commit")
+        failpoints.reach("record_effect_after_commit")
+
+    def _record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
+        grip = self._grip(ref)
+        with fenced(grip):
+            store.record_tasks(grip.thread.pk, grip.thread.step + 1, results, Packer())
+            failpoints.reach("record_tasks_before_commit")
+        failpoints.reach("record_tasks_after_commit")
+
+    def _open_interrupt(self, ref: ThreadRef, asked: Interrupt) -> Interrupt:
+        grip = self._grip(ref)
+        with fenced(grip):
+            stored = questions.open_question(grip.thread, asked, grip.queue)
+            failpoints.reach("open_interrupt_before_commit")
+        failpoints.reach("open_interrupt_after_commit")
+        return stored
+
+    def _commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
+        grip = self._grip(ref)
+        superstep = store.Superstep.of(grip.thread.pk, commit, grip.tail)
+        with transaction.atomic():
+            status = store.write_superstep(grip.thread.pk, grip.held.token, superstep)
+            if status is None:
+                raise lost()
+            decided = settle(grip, commit, status)
+            failpoints.reach("commit_before")
+        failpoints.reach("commit_after")
+        if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
+            raise LeaseLost("this thread was cancelled; what it had finished is stored")
+        grip.thread.step, grip.tail = commit.step, superstep.tail
+        if status in ENDED or (status in PAUSED and not decided):
+            self.grips.pop(ref, None)
+        else:
+            tell_progress(grip)
+        return decided
+
+    def _answer(self, ref: ThreadRef, answers: Sequence[Answer], actor: str) -> Sequence[Decision]:
+        who = System(actor) if actor and isinstance(self.actor, System) else self.actor
+        return questions.answer(known(ref), answers, who)
+
+    def _retry(self, ref: ThreadRef) -> None:
+        with transaction.atomic():
+            threads.revive(threads.lock(known(ref)))
+
+
+async def hop(function: Callable[..., T], *arguments: Any) -> T:
+    """Run a store call in the job's main thread, the only one that holds its connection."""
+    return await sync_to_async(function, thread_sensitive=True)(*arguments)
+
+
+def known(ref: ThreadRef) -> Thread:
+    thread = store.find(ref)
+    if thread is None:
+        raise UnknownThread(f"There is no thread {ref.thread_id!r} of graph {ref.graph_id!r}.")
+    return thread
+
+
+@contextmanager
+def fenced(grip: Grip) -> Iterator[None]:
+    """A transaction that only the holder of the lease gets into, and that a take-over waits for."""
+    with transaction.atomic():
+        if not store.fence(grip.thread.pk, grip.held.token):
+            raise lost()
+        yield
+
+
+def lost() -> LeaseLost:
+    return LeaseLost("another job has taken this thread over, or it was cancelled; nothing more is written")
+
+
+def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interrupt]:
+    """What a pause or an end needs beside the superstep itself. Returns the questions decided meanwhile."""
+    assert connection.in_atomic_block
+    thread = grip.thread
+    if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
+        outbox.put(threads.finish_cancelled(known(grip.held.ref)))
+        return ()
+    if status in PAUSED and commit.waiting and (decided := store.decided_of(commit.waiting)):
+        # `decide` saw a running thread and woke nobody: whoever pauses must look again, under the same lock (F22).
+        Thread.objects.filter(pk=thread.pk).update(status=ThreadStatus.RUNNING)
+        return decided
+    if status in PAUSED or status in ENDED:
+        store.release(thread.pk, grip.held.token)
+        withdrawn = threads.withdraw_open(thread, f"The run is {status}.") if status in FINAL else []
+        outbox.put([*withdrawn, *hints.thread_changed(thread)])
+    return ()
+
+
+def tell_progress(grip: Grip) -> None:
+    """A hint without a row: the next one says the same, so it may be lost."""
+    now = time.monotonic()
+    if now - grip.told >= PROGRESS_SECONDS:
+        grip.told = now
+        uid = grip.thread.uid
+        outbox.send([hints.thread_group(uid)], {"topic": "thread", "thread": str(uid)})

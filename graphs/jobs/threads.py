@@ -1,0 +1,56 @@
+"""The job that advances a thread: claim, load, run the engine for a slice, hand over."""
+
+from __future__ import annotations
+
+import logging
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+
+from graphs.actions import leases, sweeping, versions
+from graphs.actions.supersteps import DjangoCheckpointer
+from graphs.engine import loop
+from graphs.engine.errors import DefinitionChanged, LeaseLost
+from graphs.engine.graph import CompiledGraph
+from graphs.engine.ports import SystemClock, random_id
+from graphs.engine.statuses import ThreadStatus
+
+logger = logging.getLogger(__name__)
+
+
+def advance() -> None:
+    """Advance the thread that has been ready longest, until it pauses, ends or its slice is up; then ring for the next.
+
+    A wake-up carries no thread: with none ready this returns after one statement, so rings may come twice or too late.
+    """
+    held = leases.claim()
+    if held is None:
+        return
+    graph, obstacle = versions.graph_for(held)
+    if graph is None:
+        leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=obstacle)
+    else:
+        run(held, graph)
+    sweeping.ring_for_next()
+
+
+def run(held: leases.Held, graph: CompiledGraph) -> None:
+    with leases.kept(held):
+        checkpointer = DjangoCheckpointer(held, queue=graph.queue)
+        try:
+            async_to_sync(loop.advance)(
+                graph,
+                checkpointer,
+                held.ref,
+                clock=SystemClock(),
+                new_id=random_id,
+                slice_seconds=settings.SAYSO_SLICE_SECONDS,
+                slice_steps=settings.SAYSO_SLICE_STEPS,
+            )
+        except LeaseLost as reason:
+            logger.warning("thread %s of %s: %s", held.ref.thread_id, held.ref.graph_id, reason)
+            return
+        except DefinitionChanged as reason:
+            leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=str(reason))
+            return
+    leases.hand_over(held)
