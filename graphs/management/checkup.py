@@ -134,17 +134,20 @@ def age(at: datetime, now: datetime) -> str:
 
 def heartbeats() -> Iterator[Finding]:
     # The database's clock on both sides: the processes may run on machines that disagree about the time.
-    beats = {row.name: row for row in Heartbeat.objects.annotate(now=Now())}
-    for name, command in ROLES.items():
-        beat = beats.get(name)
-        if beat is None:
-            yield Finding(name, "has never run here", f"manage.py up, or on its own: {command}")
+    beats = list(Heartbeat.objects.order_by("-at").annotate(now=Now()))
+    for role, command in ROLES.items():
+        mine = [beat for beat in beats if beat.name.partition("@")[0] == role]
+        mend = f"manage.py up, or on its own: {command}"
+        if not mine:
+            yield Finding(role, "has never run here", mend)
             continue
-        silence = beat.now - beat.at
-        if silence > timedelta(seconds=20 + 2 * settings.SAYSO_CLOCK_SECONDS):
-            yield Finding(name, f"silent for {age(beat.at, beat.now)}", f"manage.py up, or on its own: {command}")
+        alive = [
+            beat for beat in mine if beat.now - beat.at <= timedelta(seconds=20 + 2 * settings.SAYSO_CLOCK_SECONDS)
+        ]
+        if alive:
+            yield Finding(role, f"{len(alive)} alive, last heard of {age(alive[0].at, alive[0].now)} ago")
         else:
-            yield Finding(name, f"alive {age(beat.at, beat.now)} ago")
+            yield Finding(role, f"silent for {age(mine[0].at, mine[0].now)}", mend)
 
 
 def outbox() -> Iterator[Finding]:

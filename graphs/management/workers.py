@@ -4,6 +4,8 @@ here is relied upon for recovery, since the lease in the database and the clock 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import time
 from threading import Event
 from types import FrameType
@@ -50,7 +52,8 @@ class Beating(BaseWorker):
             job_monitoring_interval=MONITOR_SECONDS,
             log_job_description=False,
         )
-        self.role = f"worker-{queue_name}"
+        # One heartbeat a process: the clock counts them to know how many wake-ups are of use.
+        self.role = f"worker-{queue_name}@{socket.gethostname()}:{os.getpid()}"[:100]
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         super().heartbeat(timeout, pipeline)

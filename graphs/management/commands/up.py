@@ -13,7 +13,7 @@ from threading import Event
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection, connections
 from redis import RedisError
@@ -22,7 +22,7 @@ from rq.worker import Worker
 from graphs import queue as doorbell
 from graphs.management import first_run
 from graphs.management.supervisor import Child, ChildFailed, Supervisor
-from graphs.models import Heartbeat
+from graphs.models import Heartbeat, Thread
 from hitl_site import redis_server
 
 DOTS = {"ready": "SUCCESS", "down": "ERROR", "stopped": "WARNING"}
@@ -36,7 +36,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on (default 8000)")
-        parser.add_argument("--demo", action="store_true", help="fill the inbox with examples before starting")
+        parser.add_argument("--demo", action="store_true", help="fill the inbox with examples")
 
     def handle(self, *args: Any, host: str, port: int, demo: bool, **options: Any) -> None:
         self.var: Path = settings.SAYSO_VAR
@@ -48,8 +48,8 @@ class Command(BaseCommand):
         lock = first_run.take_lock(self.var)
         try:
             self.refuse_taken_port()
-            login = self.prepare(demo)
-            self.supervise(stopped, login)
+            login = self.prepare()
+            self.supervise(stopped, login, demo)
         finally:
             lock.close()
 
@@ -67,7 +67,7 @@ class Command(BaseCommand):
                     f"Choose another one: manage.py up --port {min(self.port + 1, 65535)}"
                 ) from None
 
-    def prepare(self, demo: bool) -> tuple[str, str] | None:
+    def prepare(self) -> tuple[str, str] | None:
         self.stdout.write(f"\n  {self.style.MIGRATE_HEADING('Sayso')}\n\n")
         first_run.ensure_secret_key(self.var)
         self.check()
@@ -76,8 +76,6 @@ class Command(BaseCommand):
             login = first_run.ensure_first_user(self.var)
         except DatabaseError as error:
             raise CommandError(f"The database cannot be used: {error}".strip()) from error
-        if demo:
-            call_command("demo", stdout=self.stdout)
         self.line("database", "ready", self.database_note())
         # Children must not inherit an open connection.
         connections.close_all()
@@ -89,11 +87,12 @@ class Command(BaseCommand):
 
     # --- the processes -------------------------------------------------------------------------------------------
 
-    def supervise(self, stopped: Event, login: tuple[str, str] | None) -> None:
+    def supervise(self, stopped: Event, login: tuple[str, str] | None, demo: bool) -> None:
         supervisor = Supervisor(self.children(), lambda child, state, note: self.line(child.name, state, note), stopped)
         try:
             supervisor.start()
             if not stopped.is_set():
+                self.fill_inbox(demo)
                 self.welcome(login)
             supervisor.run()
         except ChildFailed as error:
@@ -158,6 +157,13 @@ class Command(BaseCommand):
             environment=environment,
         )
 
+    def fill_inbox(self, demo: bool) -> None:
+        if demo:
+            self.stdout.write("")
+            call_command("demo", stdout=self.stdout)
+        self.untouched = not Thread.objects.exists()
+        connections.close_all()
+
     # --- what people see -----------------------------------------------------------------------------------------
 
     def address(self, local: bool = False) -> str:
@@ -178,8 +184,9 @@ class Command(BaseCommand):
             self.stdout.write(f"            kept in {where} until you change it")
         else:
             self.stdout.write("  Sign in   as before")
-        if "demo" in get_commands():
-            self.stdout.write("  Next      start a graph in the browser, or fill the inbox: manage.py demo")
+        if self.untouched:
+            python = os.path.relpath(sys.executable)
+            self.stdout.write(f"  Next      open Launch and start a graph, or fill the inbox: {python} manage.py demo")
         self.stdout.write(f"\n  Logs are in {os.path.relpath(self.var / 'log')}. Ctrl+C stops everything.\n")
         self.stdout.flush()
 
