@@ -72,7 +72,7 @@ class Beating(BaseWorker):
 
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
         self.asked_to_stop = True
-        super().request_stop(signum, frame)
+        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
 
 class ForkingWorker(Beating, Worker):
