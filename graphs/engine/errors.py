@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
 class SaysoError(Exception):
     """Something the caller can name and mend."""
+
+    @classmethod
+    def code(cls) -> str:
+        """The class's name as stored errors and APIs spell it: `dead_end`, `question_changed`."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
 
 class DefinitionError(SaysoError):

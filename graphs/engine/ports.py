@@ -143,7 +143,8 @@ class Commit:
     `events` are the stored events in order; their `seq` is already set, following on from `Snapshot.next_seq`.
     `full()` gives the whole cells, for a store that prefers a snapshot now. `active` names every task that the cells still
     name after this commit (ready, waiting, failed, or holding a nested graph): what `Snapshot.tasks` loads.
-    A commit that ends the thread otherwise than as failed withdraws the questions that are still open.
+    Open questions are withdrawn with the result of their task, unless it failed, and all of them by a commit that ends the
+    thread otherwise than as failed: nobody is left to receive their answers.
     """
 
     step: int

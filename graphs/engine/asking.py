@@ -1,0 +1,149 @@
+"""The ways to ask a person from inside a run. All of them build one question and pose it at one place (DESIGN section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from graphs.engine import answers, canonical, schemas
+from graphs.engine.context import Scope, current_scope
+from graphs.engine.errors import AnswerInvalid, PayloadError
+from graphs.engine.interrupts import Decision, Interrupt
+from graphs.engine.outputs import NOTHING, RequestInput
+
+STRUCTURAL_SCHEMA = {
+    "type": ["object", "null", "boolean"],
+    "properties": {"state": {"type": "object", "description": "Channels to set before going on."}},
+}
+EFFECT_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "happened": {"type": "boolean", "description": "Whether the effect took place."},
+        "result": {"description": "What it returned, where it took place."},
+    },
+    "required": ["happened"],
+}
+
+
+def ask(
+    message: str,
+    *,
+    payload: Any = None,
+    schema: Any = None,
+    reason: Any = "input_required",
+    queue: str = "",
+    expires_in: timedelta | float | None = None,
+    default: Any = NOTHING,
+    key: str | None = None,
+) -> Decision:
+    """Ask a person and return their `Decision`: approved, rejected, answered, cancelled or expired (Z22).
+
+    `schema` is a JSON Schema, a Pydantic model or a type; `expires_in` is in seconds or a timedelta; `default` is the
+    answer that stands when time is up; `key` names the question where several are asked at the same time.
+    Raises the pause (`GraphInterrupt`), `PayloadError`, `SchemaError`, `AmbiguousQuestion`, RuntimeError outside a run.
+    """
+    scope = current_scope("ask")
+    draft = build(
+        scope, "ask", message, payload=payload, schema=schema, reason=reason, queue=queue, expires_in=expires_in, default=default
+    )
+    decision: Decision = answers.delivered(pose(scope, draft, key))
+    return decision
+
+
+def request_human_input(inp: Any, question: str, *, kind: str = "generic", **metadata: Any) -> Any:
+    """Ask from a node and return the value, or the rejection text (G01 to G06). `inp` is the node's `ExecutableInput`."""
+    scope = current_scope("request_human_input")
+    draft = build(scope, "request_human_input", question, kind=kind, metadata=metadata)
+    return answers.delivered(pose(scope, draft, None))
+
+
+def interrupt(
+    value: Any = None,
+    *,
+    message: str | None = None,
+    reason: str = "input_required",
+    response_schema: Any = None,
+    key: str | None = None,
+) -> Any:
+    """Pause the node or tool and return what the run is resumed with; None when cancelled (T04, T05)."""
+    scope = current_scope("interrupt")
+    draft = build(scope, "interrupt", message or "", payload=value, schema=response_schema, reason=reason)
+    return answers.delivered(pose(scope, draft, key))
+
+
+def pose(scope: Scope, draft: Interrupt, key: str | None) -> Interrupt:
+    """Pose a question at the scope's next place under `key`, or under its style where it has none."""
+    if key is None:
+        scope.claim()
+    elif not isinstance(key, str) or not key or len(key) > canonical.MAX_KEY:
+        raise PayloadError(f"a question's key is text of 1 to {canonical.MAX_KEY} characters", "key")
+    return scope.task.pose(draft, *scope.place(draft.style if key is None else f"{draft.style}:{key}"))
+
+
+def build(
+    scope: Scope,
+    style: str,
+    message: str,
+    *,
+    payload: Any = None,
+    schema: Any = None,
+    reason: Any = "input_required",
+    kind: str = "generic",
+    metadata: Mapping[str, Any] | None = None,
+    queue: str = "",
+    expires_in: timedelta | float | None = None,
+    default: Any = NOTHING,
+    name: str = "",
+    interrupt_id: str = "",
+    tool_call_id: str | None = None,
+) -> Interrupt:
+    """A question that is not placed yet; everything it carries is JSON from here on, or `PayloadError` says where not."""
+    limit = canonical.MAX_QUESTION
+    draft = Interrupt(
+        style=style,
+        question=_text(message, "message"),
+        value=canonical.encode(payload, "payload", limit),
+        response_schema=schemas.of(schema),
+        reason=canonical.encode(reason, "reason", limit),
+        kind=_text(kind, "kind"),
+        metadata=canonical.encode(dict(metadata or {}), "metadata", limit),
+        queue=_text(queue, "queue"),
+        name=_text(name, "name"),
+        interrupt_id=interrupt_id,
+        tool_call_id=tool_call_id,
+        default=None if default is NOTHING else canonical.encode(default, "default", limit),
+        has_default=default is not NOTHING,
+        expires_at=None if expires_in is None else scope.task.services.now() + _span(expires_in),
+    )
+    _check_default(draft)
+    return draft
+
+
+def request(scope: Scope, asked: RequestInput) -> Interrupt:
+    """The question of a `RequestInput`."""
+    return build(
+        scope,
+        "request_input",
+        asked.message or "",
+        payload=asked.payload,
+        schema=asked.response_schema,
+        interrupt_id=asked.interrupt_id or "",
+    )
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise PayloadError(f"{type(value).__name__} where text is needed", where)
+    return str(canonical.encode(value, where, canonical.MAX_QUESTION))
+
+
+def _span(expires_in: timedelta | float) -> timedelta:
+    return expires_in if isinstance(expires_in, timedelta) else timedelta(seconds=expires_in)
+
+
+def _check_default(draft: Interrupt) -> None:
+    if draft.has_default and draft.response_schema is not None:
+        problems = schemas.validate(draft.response_schema, draft.default)
+        if problems:
+            raise AnswerInvalid([(f"default{where}", text) for where, text in problems])

@@ -1,0 +1,274 @@
+"""What a running node knows of its task, and the one place where questions are posed and effects are settled."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from graphs.engine import answers
+from graphs.engine.errors import AmbiguousQuestion, QuestionChanged, SaysoError
+from graphs.engine.interrupts import GraphInterrupt, Interrupt
+from graphs.engine.journal import MAX_REVISION, Journal, digest_of
+from graphs.engine.ports import JournalEntry, Json
+from graphs.engine.state import StateView
+from graphs.engine.statuses import InterruptStatus
+
+REPLY_KEY = "__resume_reply__"
+
+
+class Services(Protocol):
+    """What a context needs of the loop that runs it."""
+
+    async def record_effect(self, task: Context, entry: JournalEntry) -> None: ...
+
+    def new_id(self) -> str: ...
+
+    def now(self) -> datetime: ...
+
+    def tell(self, type_: str, task: Context, **details: Any) -> None: ...
+
+
+@dataclass(slots=True)
+class ExecutableInput:
+    """A node's input with its envelope: `metadata` holds `__resume_reply__` once a question of the task is answered (G05)."""
+
+    input: Any = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def value(self) -> Any:
+        """The input under its other name."""
+        return self.input
+
+
+class Scope:
+    """A stretch of a task that counts its own questions and effects: the node itself, one effect, one hook, one tool call."""
+
+    def __init__(self, task: Context, prefix: str = "", effect: str = "") -> None:
+        self.task = task
+        self.prefix = prefix
+        self.effect = effect
+        self._counts: Counter[str] = Counter()
+        self._asker: tuple[int, object] | None = None
+
+    def place(self, key: str) -> tuple[str, int]:
+        """The next place under `key` in this scope."""
+        full = f"{self.prefix}{key}"
+        ordinal = self._counts[full]
+        self._counts[full] += 1
+        return full, ordinal
+
+    def claim(self) -> None:
+        """Refuse un-keyed questions from two concurrent flows, whose order nobody could repeat: `AmbiguousQuestion`."""
+        asker = (threading.get_ident(), _asyncio_task())
+        if self._asker is None:
+            self._asker = asker
+        elif self._asker[0] != asker[0] or self._asker[1] is not asker[1]:
+            fault = AmbiguousQuestion(f"node {self.task.node_id!r} asks two questions at the same time; give each a key")
+            self.task.fault = fault
+            raise fault
+
+
+def _asyncio_task() -> object:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+_current: ContextVar[Scope | None] = ContextVar("sayso_scope", default=None)
+
+
+def current_scope(what: str) -> Scope:
+    """The scope of the node or tool that is running, or RuntimeError saying where `what` may be called (T10)."""
+    scope = _current.get()
+    if scope is None:
+        raise RuntimeError(f"{what}() can only be called while a graph node or tool is running")
+    return scope
+
+
+def running_task() -> Context | None:
+    """The task that the caller runs in, or None outside of one."""
+    scope = _current.get()
+    return None if scope is None else scope.task
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[Scope]:
+    """Make `scope` the current one for the caller and what it starts."""
+    token = _current.set(scope)
+    try:
+        yield scope
+    finally:
+        _current.reset(token)
+
+
+class Context:
+    """One execution of one node, as its body sees it: input, state, answers so far, and the journal behind `once`.
+
+    `context` is what the caller of the run gave beside the input, stored with the thread (Z58). `attempt` counts from 1.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        journal: Journal,
+        *,
+        graph_id: str,
+        thread_id: str,
+        graph_path: tuple[str, ...],
+        node_id: str,
+        path: str,
+        visit: int,
+        input: Json,
+        state: StateView,
+        context: Mapping[str, Any],
+        queue: str = "",
+    ) -> None:
+        self.services = services
+        self.journal = journal
+        self.graph_id = graph_id
+        self.thread_id = thread_id
+        self.graph_path = graph_path
+        self.node_id = node_id
+        self.path = path
+        self.visit = visit
+        self.input = input
+        self.state = state
+        self.context = context
+        self.queue = queue
+        self.attempt = 1
+        self.usage: Counter[str] = Counter()
+        self.metadata: dict[str, Any] = {}
+        self.raised: dict[str, Interrupt] = {}
+        self.fault: SaysoError | None = None
+        self.store_error: BaseException | None = None
+        self.loop = asyncio.get_running_loop()
+        self.loop_thread = threading.get_ident()
+        self.scope = Scope(self)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same text each time this very effect runs, for receivers that drop repetitions (R5)."""
+        scope = _current.get()
+        effect = scope.effect if scope is not None and scope.task is self else ""
+        return "/".join(part for part in (self.graph_id, self.thread_id, self.path, str(self.visit), effect) if part)
+
+    @property
+    def resume_inputs(self) -> dict[str, Any]:
+        """The answers to this task's `RequestInput` questions so far, by interrupt id; empty on the first pass (W07)."""
+        found = {}
+        for one in self.journal.record.interrupts:
+            if one.style == "request_input" and one.decision is not None:
+                found[one.interrupt_id] = answers.delivered(one)
+        return found
+
+    def once(self, key: str, fn: Callable[..., Any], *args: Any, mode: str = "idempotent", **kwargs: Any) -> Any:
+        """See `graphs.once`."""
+        from graphs.engine.effects import once
+
+        return once(key, fn, *args, mode=mode, **kwargs)
+
+    async def aonce(self, key: str, fn: Callable[..., Any], *args: Any, mode: str = "idempotent", **kwargs: Any) -> Any:
+        """See `graphs.aonce`."""
+        from graphs.engine.effects import aonce
+
+        return await aonce(key, fn, *args, mode=mode, **kwargs)
+
+    def ask(self, message: str, **details: Any) -> Any:
+        """See `graphs.ask`."""
+        from graphs.engine.asking import ask
+
+        return ask(message, **details)
+
+    def stream(self, delta: Any) -> None:
+        """Tell whoever streams this run a piece of output as it comes; nothing of it is stored."""
+        if threading.get_ident() == self.loop_thread:
+            self.services.tell("graph.node_stream", self, delta=delta)
+        else:
+            self.loop.call_soon_threadsafe(lambda: self.services.tell("graph.node_stream", self, delta=delta))
+
+    def spend(self, **usage: int) -> None:
+        """Count tokens or the like against the thread's budgets; counted once, when the task finishes."""
+        self.usage.update(usage)
+
+    def begin_attempt(self, attempt: int, state: StateView) -> None:
+        """Forget what an attempt counted and wrote; its journal stays (G16)."""
+        self.attempt = attempt
+        self.state = state
+        self.usage.clear()
+        self.raised.clear()
+        self.fault = None
+        self.scope = Scope(self)
+        decided = [one for one in self.journal.questions() if one.decision is not None]
+        replies = [one for one in decided if one.style == "request_human_input"]
+        self.metadata = {REPLY_KEY: answers.delivered(replies[-1])} if replies else {}
+
+    def pose(self, draft: Interrupt, key: str, ordinal: int, *, again: bool = False) -> Interrupt:
+        """The decided question at this place, or the pause. The one primitive under every way of asking.
+
+        `again` opens a new revision where the same question was answered already. Raises `GraphInterrupt`,
+        `QuestionChanged`.
+        """
+        known = self.journal.question(key, ordinal)
+        draft = replace(draft, digest=digest_of(draft), key=key, ordinal=ordinal)
+        if known is not None and known.status is not InterruptStatus.WITHDRAWN and known.digest == draft.digest:
+            if known.decision is None:
+                raise self.pause(known)
+            if not again:
+                return known
+        raise self.pause(self._placed(draft, known))
+
+    def pause(self, question: Interrupt) -> GraphInterrupt:
+        """Note a raised question, so that the node's boundary opens it even where others hide it."""
+        self.raised[question.id] = question
+        return GraphInterrupt(question)
+
+    def _placed(self, draft: Interrupt, known: Interrupt | None) -> Interrupt:
+        revision = 0 if known is None else known.revision + 1
+        if revision > MAX_REVISION:
+            self.fault = QuestionChanged(
+                f"node {self.node_id!r} asked another question at {draft.key}[{draft.ordinal}] {MAX_REVISION} times"
+            )
+            raise self.fault
+        new_id = self.services.new_id()
+        name = draft.interrupt_id or (new_id if draft.style == "request_input" else _name_of(draft))
+        return replace(
+            draft,
+            id=new_id,
+            interrupt_id=name,
+            node_id=self.node_id,
+            graph_path=self.graph_path,
+            path=self.path,
+            visit=self.visit,
+            revision=revision,
+            queue=draft.queue or self.queue,
+        )
+
+    async def record(self, entry: JournalEntry) -> None:
+        """Store one effect; an error of the store ends the loop, whatever the node does with it."""
+        try:
+            await self.services.record_effect(self, entry)
+        except BaseException as error:
+            self.store_error = error
+            raise
+        self.journal.settle(entry)
+
+    def record_from_thread(self, entry: JournalEntry) -> None:
+        """The same from a pool thread: the store is only ever called on the loop's thread."""
+        self.call_on_loop(self.record(entry))
+
+    def call_on_loop(self, call: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the loop and wait for it here, in a pool thread."""
+        return asyncio.run_coroutine_threadsafe(call, self.loop).result()
+
+
+def _name_of(draft: Interrupt) -> str:
+    return draft.key if draft.ordinal == 0 else f"{draft.key}:{draft.ordinal}"

@@ -1,0 +1,145 @@
+"""Side effects that happen once: settled in the journal when they finish, and returned from it when the task re-fires."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from graphs.engine import answers, asking, canonical, failpoints
+from graphs.engine.context import Scope, current_scope, entered
+from graphs.engine.errors import PayloadError
+from graphs.engine.interrupts import GraphInterrupt
+from graphs.engine.ports import JournalEntry, Json
+
+IDEMPOTENT, PURE, AT_MOST_ONCE = "idempotent", "pure", "at_most_once"
+MODES = frozenset({IDEMPOTENT, PURE, AT_MOST_ONCE})
+
+
+def once(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, **kwargs: Any) -> Any:
+    """Run `fn(*args, **kwargs)` once in the life of this task, and return its stored JSON result on every later pass.
+
+    For synchronous nodes and tools; an async one uses `aonce`. `mode` says what a crash in the middle means: `idempotent`
+    (it runs again under the same `ctx.idempotency_key`), `pure` (likewise), `at_most_once` (a person is asked whether it
+    happened). Raises `PayloadError` where the result is not JSON; RuntimeError outside a run.
+    """
+    scope = current_scope("once")
+    if threading.get_ident() == scope.task.loop_thread:
+        raise RuntimeError("once() would block the event loop here; in an async node use `await aonce(...)`")
+    effect = Effect(scope, key, mode)
+    if effect.found():
+        return effect.value()
+    for entry in effect.beginning():
+        scope.task.record_from_thread(entry)
+    if effect.found():
+        return effect.value()
+    failpoints.reach("before_effect")
+    try:
+        with entered(effect.inner):
+            result = fn(*args, **kwargs)
+    except GraphInterrupt:
+        for entry in effect.paused():
+            scope.task.record_from_thread(entry)
+        raise
+    failpoints.reach("after_effect")
+    scope.task.record_from_thread(effect.finished(result))
+    failpoints.reach("after_record_effect")
+    return effect.value()
+
+
+async def aonce(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, **kwargs: Any) -> Any:
+    """`once` for async nodes; `fn` may be a coroutine function or a plain one (which runs in a thread)."""
+    return await settle(current_scope("aonce"), key, lambda: _call(fn, args, kwargs), mode)
+
+
+async def settle(scope: Scope, key: str, run: Callable[[], Any], mode: str = IDEMPOTENT, ordinal: int | None = None) -> Json:
+    """The journaled result of the awaitable `run()` at the scope's next place under `key` (or at `ordinal`)."""
+    effect = Effect(scope, key, mode, ordinal)
+    if effect.found():
+        return effect.value()
+    for entry in effect.beginning():
+        await scope.task.record(entry)
+    if effect.found():
+        return effect.value()
+    failpoints.reach("before_effect")
+    try:
+        with entered(effect.inner):
+            result = await run()
+    except GraphInterrupt:
+        for entry in effect.paused():
+            await scope.task.record(entry)
+        raise
+    failpoints.reach("after_effect")
+    await scope.task.record(effect.finished(result))
+    failpoints.reach("after_record_effect")
+    return effect.value()
+
+
+async def _call(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    if inspect.iscoroutinefunction(fn):
+        return await fn(*args, **kwargs)
+    result = await asyncio.to_thread(fn, *args, **kwargs)
+    return await result if inspect.isawaitable(result) else result
+
+
+class Effect:
+    """One effect at one place of a task's journal, and what its mode makes of a beginning without an end."""
+
+    def __init__(self, scope: Scope, key: str, mode: str, ordinal: int | None = None) -> None:
+        if mode not in MODES:
+            raise ValueError(f"mode {mode!r} is none of {', '.join(sorted(MODES))}")
+        if not isinstance(key, str) or not key or len(key) > canonical.MAX_KEY:
+            raise PayloadError(f"an effect's key is text of 1 to {canonical.MAX_KEY} characters", "key")
+        self.scope = scope
+        self.mode = mode
+        self.key, self.ordinal = scope.place(key) if ordinal is None else (f"{scope.prefix}{key}", ordinal)
+        self.inner = Scope(scope.task, f"{self.key}.{self.ordinal}/", f"{self.key}/{self.ordinal}")
+        self._entry = scope.task.journal.effect(self.key, self.ordinal)
+
+    def found(self) -> bool:
+        """Whether the journal holds the result."""
+        return self._entry is not None and self._entry.state == "done"
+
+    def value(self) -> Any:
+        """A private copy of the stored result."""
+        return None if self._entry is None else canonical.copy(self._entry.value)
+
+    def beginning(self) -> list[JournalEntry]:
+        """What to record before it runs. Asks a person first where an earlier beginning has no end (F9)."""
+        if self.mode != AT_MOST_ONCE:
+            return []
+        begun = 0
+        if self._entry is not None and self._entry.state == "started":
+            begun = int(self._entry.value)
+            verdict = self._ask_whether_it_happened(begun)
+            if verdict.get("happened"):
+                return [self._known(verdict.get("result"))]
+        return [JournalEntry(self.key, self.ordinal, "started", begun + 1, self.mode)]
+
+    def paused(self) -> list[JournalEntry]:
+        """A pause inside an effect is no end of it, and no doubt about it either: it begins anew when answered."""
+        return [JournalEntry(self.key, self.ordinal, "paused", None, self.mode)] if self.mode == AT_MOST_ONCE else []
+
+    def finished(self, result: Any) -> JournalEntry:
+        """The entry that settles it; `PayloadError` where the result is not JSON."""
+        self._entry = JournalEntry(self.key, self.ordinal, "done", canonical.encode(result, self.key), self.mode)
+        return self._entry
+
+    def _known(self, result: Json) -> JournalEntry:
+        self._entry = JournalEntry(self.key, self.ordinal, "done", result, self.mode)
+        return self._entry
+
+    def _ask_whether_it_happened(self, begun: int) -> dict[str, Any]:
+        draft = asking.build(
+            self.scope,
+            "effect",
+            f"“{self.key}” of {self.scope.task.node_id} was cut off while it ran. Did it happen?",
+            payload={"effect": self.key, "idempotency_key": self.scope.task.idempotency_key, "begun": begun},
+            schema=asking.EFFECT_SCHEMA,
+            reason="effect_in_doubt",
+        )
+        key = f"effect:{self.key}.{self.ordinal}"
+        verdict: dict[str, Any] = answers.delivered(self.scope.task.pose(draft, key, begun))
+        return verdict

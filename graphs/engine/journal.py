@@ -1,0 +1,94 @@
+"""What a task has settled already, found again by place when the task re-fires (DESIGN section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from graphs.engine import canonical
+from graphs.engine.answers import OPEN
+from graphs.engine.interrupts import Interrupt
+from graphs.engine.ports import JournalEntry, Json, TaskRecord
+from graphs.engine.statuses import InterruptStatus
+
+#: After so many other questions at one place without progress, the task fails (`QuestionChanged`).
+MAX_REVISION = 3
+
+
+class Journal:
+    """One task's settled effects and its questions, read by `(key, ordinal)`."""
+
+    def __init__(self, record: TaskRecord) -> None:
+        self.record = record
+        self._effects = {(entry.key, entry.ordinal): entry for entry in record.journal}
+        self._questions: dict[tuple[str, int], Interrupt] = {}
+        for question in record.interrupts:
+            self._place(question)
+
+    def effect(self, key: str, ordinal: int) -> JournalEntry | None:
+        """The settled (or begun) effect at this place."""
+        return self._effects.get((key, ordinal))
+
+    def effects(self, key: str) -> Iterator[JournalEntry]:
+        """All effects under one key, by ordinal."""
+        ordinal = 0
+        while (entry := self._effects.get((key, ordinal))) is not None:
+            yield entry
+            ordinal += 1
+
+    def settle(self, entry: JournalEntry) -> None:
+        """Keep an effect that the store has just recorded."""
+        self._effects[entry.key, entry.ordinal] = entry
+        self.record.journal = list(self._effects.values())
+
+    def question(self, key: str, ordinal: int) -> Interrupt | None:
+        """The newest question at this place."""
+        return self._questions.get((key, ordinal))
+
+    def questions(self) -> list[Interrupt]:
+        """The newest question of each place, in the order they were opened."""
+        newest = {one.id for one in self._questions.values()}
+        return [one for one in self.record.interrupts if one.id in newest]
+
+    def open(self) -> list[Interrupt]:
+        """The questions a person can still answer, in the order they were opened."""
+        return open_questions(self.record)
+
+    def opened(self, question: Interrupt) -> None:
+        """Keep a question that the store has just opened; an older one at its place is superseded."""
+        older = self._questions.get((question.key, question.ordinal))
+        if older is not None and older.id != question.id:
+            self._replace(replace(older, status=InterruptStatus.SUPERSEDED))
+        self._replace(question)
+        self._place(question)
+
+    def _replace(self, question: Interrupt) -> None:
+        kept = [question if one.id == question.id else one for one in self.record.interrupts]
+        self.record.interrupts = kept if any(one.id == question.id for one in kept) else [*kept, question]
+
+    def _place(self, question: Interrupt) -> None:
+        place = (question.key, question.ordinal)
+        known = self._questions.get(place)
+        if known is None or question.revision >= known.revision:
+            self._questions[place] = question
+
+
+def open_questions(record: TaskRecord) -> list[Interrupt]:
+    """A task's questions that a person can still answer, in the order they were opened."""
+    return [one for one in record.interrupts if one.status in OPEN]
+
+
+def digest_of(question: Interrupt) -> str:
+    """The digest of all that the reviewer is shown and must answer to; another one is another question."""
+    shown: dict[str, Json] = {
+        "style": question.style,
+        "question": question.question,
+        "kind": question.kind,
+        "metadata": dict(question.metadata),
+        "value": question.value,
+        "reason": question.reason,
+        "name": question.name,
+        "schema": question.response_schema if isinstance(question.response_schema, bool) else
+        None if question.response_schema is None else dict(question.response_schema),
+    }
+    return canonical.digest(shown)

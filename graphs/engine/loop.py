@@ -1,0 +1,425 @@
+"""The one loop: load a thread, run supersteps and commit each, until it pauses, ends, or its slice is up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from graphs.engine import events, failpoints, routing, superstep
+from graphs.engine.context import Context
+from graphs.engine.errors import BudgetExceeded, DefinitionChanged, UnknownThread
+from graphs.engine.graph import Budgets, CompiledGraph, Place
+from graphs.engine.hooks import AfterNodeCallEvent, BeforeNodeCallEvent, HookProvider, HookRegistry
+from graphs.engine.interrupts import Interrupt
+from graphs.engine.journal import open_questions
+from graphs.engine.machine import Active, Machine
+from graphs.engine.pool import SHARED, Pool
+from graphs.engine.ports import (
+    Answer,
+    Checkpointer,
+    Clock,
+    Commit,
+    Emit,
+    IdFactory,
+    JournalEntry,
+    Json,
+    Snapshot,
+    TaskKey,
+    TaskRecord,
+    TaskResult,
+    ThreadRef,
+)
+from graphs.engine.statuses import TaskStatus, ThreadStatus
+from graphs.engine.superstep import Applied, Ran
+from graphs.engine.task import TaskRun, describe
+
+#: Finished siblings of a task that still runs are recorded together, at most this many seconds after the first of them.
+GROUP_WINDOW = 0.05
+_MOVES = frozenset({ThreadStatus.READY, ThreadStatus.RUNNING, ThreadStatus.INTERRUPTED, ThreadStatus.WAITING_VERSION})
+_DONE = frozenset({TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """How far a thread came: its stored status, the supersteps done, its open questions in node order.
+
+    `more` says that the slice is up and something is still ready; `outputs` are those of the nodes that finished, by path.
+    """
+
+    status: ThreadStatus
+    steps: int = 0
+    more: bool = False
+    output: Json = None
+    error: Mapping[str, Json] | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+    outputs: Mapping[str, Json] = field(default_factory=dict)
+    cells: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def progressed(self) -> bool:
+        """Whether anything was committed."""
+        return self.steps > 0
+
+
+async def advance(
+    graph: CompiledGraph,
+    checkpointer: Checkpointer,
+    ref: ThreadRef,
+    *,
+    clock: Clock,
+    new_id: IdFactory,
+    emit: Emit | None = None,
+    slice_seconds: float | None = None,
+    slice_steps: int | None = None,
+    hooks: Sequence[HookProvider] = (),
+    answers: Sequence[Answer] | None = None,
+    pool: Pool = SHARED,
+) -> Advanced:
+    """Bring one thread as far as it comes. Failures of nodes end in `Advanced.status`, never in an exception.
+
+    Raises `UnknownThread`, `DefinitionChanged` (nothing has run and nothing is written), `LeaseLost`, and whatever the
+    store raises.
+    """
+    if answers:
+        await checkpointer.answer(ref, answers)
+    snapshot = await checkpointer.load(ref)
+    if snapshot is None:
+        raise UnknownThread(f"graph {ref.graph_id!r} has no thread {ref.thread_id!r}")
+    loop = Loop(graph, checkpointer, snapshot, clock, new_id, emit, HookRegistry(hooks), pool)
+    return await loop.run(slice_seconds, slice_steps)
+
+
+class Loop:
+    """One thread while it is advanced."""
+
+    def __init__(
+        self,
+        graph: CompiledGraph,
+        checkpointer: Checkpointer,
+        snapshot: Snapshot,
+        clock: Clock,
+        new_id: IdFactory,
+        emit: Emit | None,
+        hooks: HookRegistry,
+        pool: Pool,
+    ) -> None:
+        self.graph, self.checkpointer, self.ref = graph, checkpointer, snapshot.ref
+        self.clock, self._new_id, self._emit = clock, new_id, emit
+        self.hooks, self.pool = hooks, pool
+        self.snapshot = snapshot
+        self.status, self.step, self.seq = snapshot.status, snapshot.step, snapshot.next_seq
+        self.output, self.error = snapshot.output, snapshot.error
+        self.records = snapshot.tasks
+        self.outputs: dict[str, Json] = {}
+        self.steps = 0
+        self._stored: list[dict[str, Any]] = []
+        self._told = snapshot.next_seq
+        self._check_definition()
+        self.machine = Machine(graph, snapshot.cells, self._gate())
+
+    async def run(self, slice_seconds: float | None, slice_steps: int | None) -> Advanced:
+        """Supersteps until there is no reason to go on."""
+        self._tell(events.GRAPH_START, input=self.snapshot.input)
+        until = None if slice_seconds is None else self.clock.monotonic() + slice_seconds
+        tasks = self._first_tasks()
+        while tasks:
+            over = self._over_budget()
+            if over is not None:
+                await self._commit(Applied(ThreadStatus.FAILED, error=over))
+                break
+            await self._superstep(tasks)
+            if self.status is not ThreadStatus.RUNNING:
+                break
+            tasks = superstep.plan(self.machine, self.records)
+            self._renew_activation(tasks)
+            if tasks and self._slice_is_up(until, slice_steps):
+                return self._advanced(more=True)
+        return self._tell_end()
+
+    # Services for tasks
+
+    def new_id(self) -> str:
+        """A new id from the factory that was passed in."""
+        return self._new_id()
+
+    def now(self) -> datetime:
+        """The time by the clock that was passed in."""
+        return self.clock.now()
+
+    async def record_effect(self, task: Context, entry: JournalEntry) -> None:
+        """Store one effect before the next one begins."""
+        failpoints.reach("before_record_effect")
+        await self.checkpointer.record_effect(self.ref, TaskKey(task.path, task.visit), entry)
+
+    async def open_interrupt(self, question: Interrupt) -> Interrupt:
+        """Open one question in its own commit, at once (Z08, Z51)."""
+        failpoints.reach("before_open_interrupt")
+        stored = await self.checkpointer.open_interrupt(self.ref, question)
+        failpoints.reach("after_open_interrupt")
+        return stored
+
+    def tell(self, type_: str, task: Context, **details: Any) -> None:
+        """Tell the stream something about a task."""
+        self._tell(type_, node_id=task.node_id, path=task.path, visit=task.visit, **details)
+
+    # Beginning
+
+    def _check_definition(self) -> None:
+        if self.snapshot.fingerprint == self.graph.fingerprint or self.status not in _MOVES:
+            return
+        reason = superstep.compatible(self.graph, self.snapshot.cells)
+        if reason:
+            raise DefinitionChanged(
+                f"graph {self.graph.id!r} changed under thread {self.ref.thread_id!r}: {reason}; "
+                f"resume it with version {self.snapshot.graph_version!r} or migrate it"
+            )
+
+    def _gate(self) -> Any:
+        wanted = self.hooks.wants(BeforeNodeCallEvent) or self.hooks.wants(AfterNodeCallEvent)
+
+        def gate(place: Place) -> bool:
+            return wanted
+
+        return gate
+
+    def _first_tasks(self) -> list[Active]:
+        if self.status not in _MOVES:
+            return []
+        retrying = self.status is not ThreadStatus.INTERRUPTED
+        tasks = superstep.plan(self.machine, self.records, retrying)
+        decided = any(superstep.newly_decided(task, self.records) for task in tasks)
+        if self.status is ThreadStatus.INTERRUPTED and not decided:
+            return []  # a resume without an answer runs nothing (G07)
+        if self.machine.cells.get("counters", {}).get("over") or any(task.failed for task in tasks):
+            self._reset_counters()
+        self._renew_activation(tasks)
+        return tasks
+
+    def _renew_activation(self, tasks: Sequence[Active]) -> None:
+        """A person's decision starts the activation's budgets anew (G36)."""
+        if any(superstep.newly_decided(task, self.records) for task in tasks):
+            self._reset_counters()
+
+    # One superstep
+
+    async def _superstep(self, tasks: list[Active]) -> None:
+        started = self.clock.monotonic()
+        self._tell(events.SUPERSTEP_START, step=self.step + 1)
+        ran = await self._run_tasks(tasks)
+        applied = superstep.apply(self.machine, ran)
+        self._count(applied.results, self.clock.monotonic() - started)
+        await self._commit(applied, ran)
+
+    async def _run_tasks(self, tasks: list[Active]) -> list[Ran]:
+        ran = [Ran(task, result) for task in tasks if (result := self._recorded(task)) is not None]
+        known = {one.task.key for one in ran}
+        todo = [task for task in tasks if task.key not in known]
+        for task in todo:
+            self._tell(events.NODE_START, node_id=task.place.node.id, path=task.key.path, visit=task.key.visit)
+        if len(todo) == 1:
+            ran.append(await self._run_one(todo[0]))
+        elif todo:
+            ran.extend(await self._run_together(todo))
+        return ran
+
+    def _recorded(self, task: Active) -> TaskResult | None:
+        """The result that a run cut off before its commit has left: it is applied, never run again (R4)."""
+        record = self.records.get(task.key)
+        result = record.result if record is not None else None
+        if result is None or (result.status not in _DONE and task.failed):
+            return None
+        if result.status is TaskStatus.FINISHED and result.targets is None:
+            view = self.machine.view(task.frame)
+            for name, value in result.writes:
+                view.write(name, value)
+            context = self.machine.cells.get("context") or {}
+            found = routing.targets(
+                task.place.graph, task.place.node.id, result.output, result.route, result.has_route, view, context
+            )
+            return replace(result, targets=found)
+        return result
+
+    async def _run_one(self, task: Active) -> Ran:
+        record = self.records.get(task.key)
+        if record is None:
+            record = self.records[task.key] = TaskRecord(task.key)
+        ran = await TaskRun(self, task, record).run()
+        if ran.result is not None:
+            self._tell_result(task, ran.result)
+        return ran
+
+    async def _run_together(self, tasks: list[Active]) -> list[Ran]:
+        handles = [asyncio.ensure_future(self._run_one(task)) for task in tasks]
+        pending = set(handles)
+        unrecorded: list[TaskResult] = []
+        try:
+            while pending:
+                how = asyncio.FIRST_EXCEPTION if unrecorded else asyncio.FIRST_COMPLETED
+                done, pending = await asyncio.wait(pending, timeout=GROUP_WINDOW if unrecorded else None, return_when=how)
+                due = unrecorded
+                unrecorded = [result for handle in done if (result := handle.result().result) is not None]
+                if pending and due:
+                    unrecorded = await self._record_early([*due, *unrecorded])
+                else:
+                    unrecorded = [*due, *unrecorded]
+        except BaseException:
+            await _cancel(pending)
+            raise
+        return [handle.result() for handle in handles]
+
+    async def _record_early(self, results: list[TaskResult]) -> list[TaskResult]:
+        failpoints.reach("before_record_tasks")
+        await self.checkpointer.record_tasks(self.ref, results)
+        failpoints.reach("after_record_tasks")
+        return []
+
+    # The commit
+
+    async def _commit(self, applied: Applied, ran: Sequence[Ran] = ()) -> None:
+        self.step += 1
+        self._note(applied, ran)
+        waiting = self._waiting_ids() if applied.status is ThreadStatus.INTERRUPTED else ()
+        cells = self.machine.cells
+        commit = Commit(
+            self.step,
+            applied.status,
+            self.machine.draft.take(),
+            lambda: dict(cells),
+            tuple(applied.results),
+            waiting,
+            tuple(self.machine.tasks),
+            tuple(self._stored),
+            applied.output,
+            applied.error,
+        )
+        failpoints.reach("before_commit")
+        decided = await self.checkpointer.commit(self.ref, commit)
+        failpoints.reach("after_commit")
+        self._committed(commit, decided)
+
+    def _committed(self, commit: Commit, decided: Sequence[Interrupt]) -> None:
+        self.steps += 1
+        self._stored = []
+        self.status = ThreadStatus.RUNNING if decided else commit.status
+        self.output, self.error = commit.output, commit.error
+        for result in commit.results:
+            self.outputs[result.key.path] = result.output
+            if result.status in _DONE:
+                self.records.pop(result.key, None)
+        for question in decided:
+            self._replace_question(question)
+        ended = [one.key.path for one in commit.results if one.status is TaskStatus.FINISHED]
+        self._tell(events.SUPERSTEP_END, step=commit.step, nodes=ended)
+
+    def _replace_question(self, question: Interrupt) -> None:
+        record = self.records.get(TaskKey(question.path, question.visit))
+        if record is not None:
+            record.interrupts = [question if one.id == question.id else one for one in record.interrupts]
+
+    def _waiting_ids(self) -> tuple[str, ...]:
+        return tuple(id for task in self.machine.tasks.values() for id in task.waiting or ())
+
+    def _note(self, applied: Applied, ran: Sequence[Ran]) -> None:
+        """The commit's stored events, in node order."""
+        if self.snapshot.next_seq == self.seq == 1:
+            self._store(events.GRAPH_START, data={"input": self.snapshot.input})
+        for result in applied.results:
+            self._store(*_of_result(result, self.step))
+        for one in sorted(ran, key=lambda one: one.task.sort_key):
+            for question in one.opened:
+                self._store(events.NODE_INTERRUPT, one.task.key, {"interrupt": question.id})
+        self._store(events.SUPERSTEP_END, data={"step": self.step})
+        if applied.status not in (ThreadStatus.RUNNING, ThreadStatus.INTERRUPTED):
+            self._store(events.GRAPH_END, data={"status": str(applied.status)})
+
+    def _store(self, type_: str, task: TaskKey | None = None, data: Mapping[str, Json] | None = None) -> None:
+        path, visit = ("", 0) if task is None else (task.path, task.visit)
+        row = {"type": type_, "path": path, "visit": visit, "seq": self.seq, "at": self.clock.now(), "data": dict(data or {})}
+        self._stored.append(row)
+        self.seq += 1
+
+    # Budgets
+
+    def _reset_counters(self) -> None:
+        kept = {name: used for name, used in self.machine.cells.get("counters", {}).items() if name.startswith("lifetime_")}
+        self.machine.draft.put("counters", kept)
+
+    def _count(self, results: Sequence[TaskResult], seconds: float) -> None:
+        counters = dict(self.machine.cells.get("counters", {}))
+        tokens = sum(result.usage.get("tokens", 0) for result in results)
+        budgets = self.graph.budgets
+        for kind, used in (("supersteps", 1), ("tokens", tokens), ("seconds", round(seconds, 6))):
+            if kind == "supersteps" or (used and (kind == "tokens" or budgets.seconds is not None)):
+                counters[kind] = counters.get(kind, 0) + used
+            if getattr(budgets, f"lifetime_{kind}") is not None and used:
+                counters[f"lifetime_{kind}"] = counters.get(f"lifetime_{kind}", 0) + used
+        self.machine.draft.put("counters", counters)
+
+    def _over_budget(self) -> dict[str, Json] | None:
+        counters = self.machine.cells.get("counters", {})
+        for name in Budgets.__dataclass_fields__:
+            allowed = getattr(self.graph.budgets, name)
+            if allowed is not None and counters.get(name, 0) >= allowed:
+                self.machine.draft.put("counters", {**counters, "over": True})
+                error = BudgetExceeded(f"the budget of {allowed} {name.replace('_', ' ')} is used up")
+                return {**describe(error), "path": ""}
+        return None
+
+    def _slice_is_up(self, until: float | None, slice_steps: int | None) -> bool:
+        return (slice_steps is not None and self.steps >= slice_steps) or (until is not None and self.clock.monotonic() >= until)
+
+    # Telling
+
+    def _tell(self, type_: str, **details: Any) -> None:
+        if self._emit is None:
+            return
+        told = {"type": type_, "graph_path": (self.graph.id,), "thread_id": self.ref.thread_id, "seq": self._told}
+        self._told += 1
+        self._emit({**told, **details})
+
+    def _tell_result(self, task: Active, result: TaskResult) -> None:
+        where = {"node_id": task.place.node.id, "path": task.key.path, "visit": task.key.visit, "attempt": result.attempt}
+        if result.status is TaskStatus.FAILED:
+            self._tell(events.NODE_ERROR, **where, error=result.error)
+        else:
+            self._tell(events.NODE_END, **where, output=result.output, status=result.status, seconds=result.seconds)
+
+    def _tell_end(self) -> Advanced:
+        done = self._advanced()
+        for question in done.interrupts:
+            node_id = question.path.split("/")[0]
+            self._tell(events.NODE_INTERRUPT, node_id=node_id, path=question.path, interrupt=question)
+        self._tell(events.GRAPH_END, status=done.status, output=done.output, error=done.error)
+        return done
+
+    def _advanced(self, more: bool = False) -> Advanced:
+        return Advanced(
+            self.status, self.steps, more, self.output, self.error, self._open(), self.outputs, self.machine.cells
+        )
+
+    def _open(self) -> tuple[Interrupt, ...]:
+        if self.status in (ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED):
+            return ()
+        records = self.records
+        found = [one for task in self.machine.ordered() if task.key in records for one in open_questions(records[task.key])]
+        return tuple(found)
+
+
+def _of_result(result: TaskResult, step: int) -> tuple[str, TaskKey, dict[str, Json]]:
+    if result.error is not None:
+        told = {"type": result.error["type"], "message": result.error["message"], "attempt": result.attempt}
+        return events.NODE_ERROR, result.key, told
+    return events.NODE_END, result.key, {"seconds": result.seconds, "attempt": result.attempt, "step": step}
+
+
+async def _cancel(pending: set[asyncio.Future[Ran]]) -> None:
+    for handle in pending:
+        handle.cancel()
+    if pending:
+        await asyncio.wait(pending)
+    for handle in pending:
+        if not handle.cancelled():
+            handle.exception()  # seen, so that nobody reports it as never retrieved

@@ -1,0 +1,141 @@
+"""Named state channels and their reducers: how several writes become one value, always in node order."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphs.engine import canonical
+from graphs.engine.errors import DefinitionError
+from graphs.engine.ports import Json
+
+Reducer = Callable[[Any, Any], Any]
+#: A write to `=name` sets the channel whatever its reducer is: what a reviewer's edit of the state does (T17).
+SET = "="
+_NAMED = frozenset({"last", "append", "add", "merge", "messages"})
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One named piece of state: `reducer` is last, append, add, merge, messages or a dotted name; `default` its first value."""
+
+    reducer: str = "last"
+    default: Json = None
+    function: Reducer | None = None
+
+    @property
+    def appends(self) -> bool:
+        """True where a write only ever adds to the end, so that a commit stores the tail alone."""
+        return self.reducer in ("append", "messages")
+
+
+LAST = Channel()
+
+
+def channels(declared: Mapping[str, Any] | None) -> dict[str, Channel]:
+    """The channels of a graph's `state=`: values are reducer names, dotted names, importable functions or `Channel`s."""
+    found = {}
+    for name, given in (declared or {}).items():
+        if not isinstance(name, str) or not name or "|" in name or name.startswith(SET):
+            raise DefinitionError(f"state channel {name!r} needs a plain name")
+        found[name] = _channel(name, given)
+    return found
+
+
+def _channel(name: str, given: Any) -> Channel:
+    channel = given if isinstance(given, Channel) else Channel(_reducer_name(name, given))
+    if channel.reducer in _NAMED:
+        return channel
+    return Channel(channel.reducer, channel.default, _imported(name, channel.reducer))
+
+
+def _reducer_name(name: str, given: Any) -> str:
+    if isinstance(given, str):
+        return given
+    if callable(given) and "<" not in getattr(given, "__qualname__", "<"):
+        return f"{given.__module__}:{given.__qualname__}"
+    raise DefinitionError(f"state channel {name!r}: a reducer is a name or a function of a module, not {given!r}")
+
+
+def _imported(name: str, dotted: str) -> Reducer:
+    module, _, attribute = dotted.partition(":") if ":" in dotted else dotted.rpartition(".")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DefinitionError(f"state channel {name!r}: no reducer {dotted!r} ({error})") from error
+    if not callable(found):
+        raise DefinitionError(f"state channel {name!r}: {dotted!r} is not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def reduce(channel: Channel, current: Json, value: Json) -> Json:
+    """The channel's value after one write. Never changes `current` in place."""
+    if channel.function is not None:
+        return canonical.encode(channel.function(canonical.copy(current), canonical.copy(value)), channel.reducer)
+    if channel.reducer == "last":
+        return value
+    if channel.appends:
+        return [*(current or []), *tail(value)]
+    if channel.reducer == "merge":
+        return {**(current or {}), **value}
+    return value if current is None else current + value
+
+
+def tail(value: Json) -> list[Json]:
+    """What one write adds to an appending channel: a list adds its items, anything else itself."""
+    return value if isinstance(value, list) else [value]
+
+
+class StateView(MutableMapping[str, Any]):
+    """The state as one task sees it: what was committed before its superstep, and its own writes over it.
+
+    A value read is a private copy; assigning is what writes. Writes apply to the thread when the task finishes.
+    """
+
+    def __init__(self, declared: Mapping[str, Channel], read: Callable[[str], Json], names: Callable[[], Sequence[str]]) -> None:
+        self._declared = declared
+        self._read = read
+        self._names = names
+        self._seen: dict[str, Any] = {}
+        self.writes: list[tuple[str, Json]] = []
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._seen:
+            value = self._read(name)
+            if value is None and name not in self._names():
+                declared = self._declared.get(name)
+                if declared is None or declared.default is None:
+                    raise KeyError(name)
+                value = declared.default
+            self._seen[name] = canonical.copy(value)
+        return self._seen[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Write one channel through its reducer; raises `PayloadError` for what is not JSON."""
+        if not isinstance(name, str) or "|" in name:
+            raise KeyError(f"{name!r} is no channel name")
+        self.write(name, canonical.encode(value, f"state/{name}"))
+
+    def write(self, name: str, value: Json) -> None:
+        """Record one write that is JSON already, and see it at once."""
+        self.writes.append((name, value))
+        self.see(name, value)
+
+    def see(self, name: str, value: Json) -> None:
+        """Show a write to this task without recording it (state that an earlier pass journaled)."""
+        plain = name.removeprefix(SET)
+        channel = LAST if name.startswith(SET) else self._declared.get(plain, LAST)
+        self._seen[plain] = canonical.copy(reduce(channel, self.get(plain), value))
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("a channel cannot be deleted; write None")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._names(), *self._seen]))
+
+    def __len__(self) -> int:
+        return len(set(self._names()) | set(self._seen))
