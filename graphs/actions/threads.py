@@ -14,10 +14,11 @@ from graphs import outbox, permissions, store
 from graphs.actions import audit, hints, queues
 from graphs.actions.actors import System, actor_name, person_id
 from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible
-from graphs.engine import canonical, events, failpoints, schemas
+from graphs.engine import canonical, events, failpoints, schemas, superstep
 from graphs.engine.errors import PayloadError, ThreadExists
 from graphs.engine.ports import ThreadStart
 from graphs.engine.statuses import InterruptStatus, ThreadStatus
+from graphs.library import registry
 from graphs.models import Conversation, IdempotencyKey, Interrupt, Lease, OutboxMessage, Thread, ThreadEvent
 from graphs.models.moves import ANSWERABLE, sources
 
@@ -47,8 +48,6 @@ def start(
     """
     if not permissions.can(actor, "start"):
         raise NotAllowed("Sign in to start a run.")
-    from graphs.engine import superstep
-
     graph = graph_of(graph_id)
     # Serialising and planning need no lock, so they are done before there is one.
     begun = superstep.begin(graph, valid_input(graph, input))
@@ -67,8 +66,6 @@ def start(
 
 
 def graph_of(graph_id: str) -> CompiledGraph:
-    from graphs.library import registry
-
     try:
         return registry.get(graph_id)
     except registry.UnknownGraph:
