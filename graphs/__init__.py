@@ -1,1 +1,47 @@
 """Sayso's public face for graph authors. Names load on first use (PEP 562), so importing `graphs` loads no Django."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_PLACES = {
+    "graphs.engine.asking": "ask interrupt request_human_input",
+    "graphs.engine.checkpointers.memory": "InMemoryCheckpointer",
+    "graphs.engine.checkpointers.sqlite": "SQLiteCheckpointer",
+    "graphs.engine.context": "Context ExecutableInput",
+    "graphs.engine.effects": "aonce once",
+    "graphs.engine.errors": (
+        "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded DeadEnd DefinitionChanged DefinitionError"
+        " InputMismatch LeaseLost NestedPause NodeTimeout OutputBesideQuestion PauseSwallowed PayloadError QuestionChanged"
+        " QuestionExpired SaysoError SchemaError ThreadBusy ThreadEnded ThreadExists UnknownThread"
+    ),
+    "graphs.engine.events": (
+        "GRAPH_END GRAPH_START NODE_END NODE_ERROR NODE_INTERRUPT NODE_START NODE_STREAM SUPERSTEP_END SUPERSTEP_START"
+    ),
+    "graphs.engine.graph": "Budgets CompiledGraph Graph",
+    "graphs.engine.hooks": "AfterNodeCallEvent BeforeNodeCallEvent HookProvider HookRegistry",
+    "graphs.engine.interrupts": "Decision GraphInterrupt GraphResume Interrupt InterruptException",
+    "graphs.engine.outputs": "Event RequestInput",
+    "graphs.engine.policies": "NodeRetryPolicy",
+    "graphs.engine.results": "GraphRunResult GraphRunResultStreaming GraphRunStatus GraphState",
+    "graphs.engine.runner": "GraphRunner Runner",
+    "graphs.engine.state": "Channel",
+    "graphs.engine.statuses": "Outcome",
+}
+_PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
+
+__all__ = sorted(_PLACE_OF)  # noqa: PLE0605 - the one list above is the truth
+
+
+def __getattr__(name: str) -> Any:
+    module = _PLACE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'graphs' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACE_OF})

@@ -1,0 +1,125 @@
+"""What a run gives back: its stored status, its output, its open questions and its state."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from graphs.engine.interrupts import Interrupt
+from graphs.engine.ports import Emit, Json
+from graphs.engine.statuses import ThreadStatus
+
+#: The statuses of a run are those of its thread.
+GraphRunStatus: type[StrEnum] = ThreadStatus
+
+
+@dataclass(frozen=True, slots=True)
+class GraphState:
+    """A thread as its store has it: outputs by node, the first open question of each node, the state channels.
+
+    A nested graph's questions stand under its outer node's id; its inner nodes' outputs under their path.
+    """
+
+    node_results: Mapping[str, Json] = field(default_factory=dict)
+    pending_interrupts: Mapping[str, Interrupt] = field(default_factory=dict)
+    values: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRunResult:
+    """How a run stands. `interrupts` are all open questions in node order; `status` is the stored one (Z25)."""
+
+    status: ThreadStatus
+    thread_id: str
+    output: Json = None
+    interrupts: tuple[Interrupt, ...] = ()
+    state: GraphState | None = None
+    error: Mapping[str, Json] | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether a person must answer before it goes on (Z26)."""
+        return bool(self.interrupts)
+
+
+_END = object()
+
+
+class GraphRunResultStreaming:
+    """A run that tells its events while it runs; the fields of `GraphRunResult` are filled once they are drained (G19)."""
+
+    def __init__(self, thread_id: str, drive: Callable[[Emit], Coroutine[Any, Any, GraphRunResult]]) -> None:
+        self.thread_id = thread_id
+        self._drive = drive
+        self._result: GraphRunResult | None = None
+
+    async def stream_events(self) -> AsyncIterator[Mapping[str, Any]]:
+        """The events as they come. Whoever stops reading loses nothing: the run goes on to its pause or end (T21)."""
+        events: asyncio.Queue[Any] = asyncio.Queue()
+        driver = asyncio.ensure_future(self._run(events.put_nowait))
+        while (event := await events.get()) is not _END:
+            yield event
+        self._result = await driver
+
+    def events(self) -> Iterator[Mapping[str, Any]]:
+        """The same for code without an event loop; the run has a thread of its own."""
+        events: queue.Queue[Any] = queue.Queue()
+        outcome: list[Any] = []
+
+        def work() -> None:
+            try:
+                outcome.append(asyncio.run(self._run(events.put)))
+            except BaseException as error:  # noqa: BLE001 - raised again where the events are read
+                outcome.append(error)
+
+        thread = threading.Thread(target=work, name="graph-stream", daemon=True)
+        thread.start()
+        while (event := events.get()) is not _END:
+            yield event
+        thread.join()
+        if isinstance(outcome[0], BaseException):
+            raise outcome[0]
+        self._result = outcome[0]
+
+    async def _run(self, put: Callable[[Any], None]) -> GraphRunResult:
+        try:
+            return await self._drive(put)
+        finally:
+            put(_END)
+
+    @property
+    def result(self) -> GraphRunResult:
+        """The result; RuntimeError before the events are drained."""
+        if self._result is None:
+            raise RuntimeError("drain stream_events() first: the result is known when the run has paused or ended")
+        return self._result
+
+    @property
+    def status(self) -> ThreadStatus:
+        """The stored status."""
+        return self.result.status
+
+    @property
+    def output(self) -> Json:
+        """The output of the terminals that fired."""
+        return self.result.output
+
+    @property
+    def interrupts(self) -> tuple[Interrupt, ...]:
+        """All open questions in node order."""
+        return self.result.interrupts
+
+    @property
+    def state(self) -> GraphState | None:
+        """The thread as its store has it."""
+        return self.result.state
+
+    @property
+    def error(self) -> Mapping[str, Json] | None:
+        """What went wrong, where the status is failed."""
+        return self.result.error

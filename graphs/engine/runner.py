@@ -1,0 +1,349 @@
+"""Running graphs from Python: start, stream, resume; all of it thin over the one loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar, overload
+
+from graphs.engine import answers, events, failpoints, superstep
+from graphs.engine.cells import channel
+from graphs.engine.checkpointers.memory import InMemoryCheckpointer
+from graphs.engine.context import running_task
+from graphs.engine.errors import DefinitionError, NestedPause, ThreadBusy, UnknownThread
+from graphs.engine.graph import CompiledGraph
+from graphs.engine.hooks import HookProvider
+from graphs.engine.interrupts import GraphResume, Interrupt
+from graphs.engine.journal import open_questions
+from graphs.engine.loop import Advanced, advance
+from graphs.engine.machine import Machine
+from graphs.engine.ports import (
+    Answer,
+    Checkpointer,
+    Clock,
+    Commit,
+    Emit,
+    IdFactory,
+    Snapshot,
+    SystemClock,
+    TaskKey,
+    ThreadRef,
+    random_id,
+)
+from graphs.engine.results import GraphRunResult, GraphRunResultStreaming, GraphState
+from graphs.engine.statuses import Outcome, ThreadStatus
+
+T = TypeVar("T")
+_NEXT_TURN = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRunner:
+    """A run being configured: `Runner.configure().graph(g).resume_from(cp, "t").arun("go", resume=...)`. Immutable."""
+
+    compiled: CompiledGraph | None = None
+    checkpointer: Checkpointer | None = None
+    thread_id: str | None = None
+    resuming: bool = False
+    hooks: tuple[HookProvider, ...] = ()
+    given_context: Mapping[str, Any] = field(default_factory=dict)
+    given_state: Mapping[str, Any] = field(default_factory=dict)
+    given_actor: str = ""
+    clock: Clock = field(default_factory=SystemClock)
+    new_id: IdFactory = random_id
+
+    def graph(self, graph: CompiledGraph) -> GraphRunner:
+        """Run this graph."""
+        return replace(self, compiled=graph)
+
+    def resume_from(self, checkpointer: Checkpointer, thread_id: str) -> GraphRunner:
+        """Go on with this stored thread; the input given to `arun` is then ignored, the stored one holds (Z10)."""
+        return replace(self, checkpointer=checkpointer, thread_id=thread_id, resuming=True)
+
+    def thread(self, thread_id: str) -> GraphRunner:
+        """Give the thread this id."""
+        return replace(self, thread_id=thread_id)
+
+    def hook(self, *hooks: Any) -> GraphRunner:
+        """Use these hook providers and, where one of them is a store, keep the thread there."""
+        stores = [one for one in hooks if _is_store(one)]
+        providers = tuple(one for one in hooks if not _is_store(one))
+        store = stores[-1] if stores else self.checkpointer
+        return replace(self, checkpointer=store, hooks=(*self.hooks, *providers))
+
+    def context(self, context: Mapping[str, Any]) -> GraphRunner:
+        """What nodes and predicates may read beside the input; stored with the thread (Z58)."""
+        return replace(self, given_context=context)
+
+    def state(self, values: Mapping[str, Any]) -> GraphRunner:
+        """First values of state channels."""
+        return replace(self, given_state=values)
+
+    def actor(self, name: str) -> GraphRunner:
+        """Who answers."""
+        return replace(self, given_actor=name)
+
+    @overload
+    async def arun(self, input: Any = None, *, stream: Literal[False] = False, resume: Any = None) -> GraphRunResult: ...
+
+    @overload
+    async def arun(self, input: Any = None, *, stream: Literal[True], resume: Any = None) -> GraphRunResultStreaming: ...
+
+    async def arun(
+        self, input: Any = None, *, stream: bool = False, resume: Any = None
+    ) -> GraphRunResult | GraphRunResultStreaming:
+        """Start, or go on with, the thread until it pauses or ends. `resume` is a `GraphResume` or a mapping of answers.
+
+        Raises `ThreadBusy` (a new input for a paused thread), `UnknownThread`, `AnswerMismatch`, `AnswerInvalid`,
+        `PayloadError`, `DefinitionChanged`; failures of nodes are in the result.
+        """
+        ready = self._identified()
+        if not stream:
+            return await ready._drive(input, resume, None)
+        return GraphRunResultStreaming(ready.thread_id or "", lambda emit: ready._drive(input, resume, emit))
+
+    def run(self, input: Any = None, *, stream: bool = False, resume: Any = None) -> GraphRunResult | GraphRunResultStreaming:
+        """`arun` for code without an event loop."""
+        if stream:
+            ready = self._identified()
+            return GraphRunResultStreaming(ready.thread_id or "", lambda emit: ready._drive(input, resume, emit))
+        return _blocking(self.arun(input, resume=resume))
+
+    def _identified(self) -> GraphRunner:
+        if self.compiled is None:
+            raise DefinitionError("no graph to run; give one with .graph(...)")
+        store = self.checkpointer or self.compiled.checkpointer or _own_store(self.compiled)
+        return replace(self, checkpointer=store, thread_id=self.thread_id or self.new_id())
+
+    @property
+    def _ref(self) -> ThreadRef:
+        assert self.compiled is not None and self.thread_id is not None
+        return ThreadRef(self.compiled.id, self.thread_id)
+
+    async def _drive(self, input: Any, resume: Any, emit: Emit | None) -> GraphRunResult:
+        assert self.compiled is not None and self.checkpointer is not None
+        given: list[Answer] = []
+        if self.resuming or resume is not None:
+            given = await self._answers(resume)
+        else:
+            await self._start(input)
+        if given:
+            await self.checkpointer.answer(self._ref, given, actor=self.given_actor)
+        advanced = await advance(
+            self.compiled,
+            self.checkpointer,
+            self._ref,
+            clock=self.clock,
+            new_id=self.new_id,
+            emit=emit,
+            hooks=self.hooks,
+        )
+        result = await self._result(advanced)
+        _refuse_hidden_pause(result)
+        return result
+
+    async def _start(self, input: Any) -> None:
+        assert self.compiled is not None and self.checkpointer is not None
+        snapshot = await self.checkpointer.load(self._ref)
+        if snapshot is None:
+            start = superstep.begin(self.compiled, input, state=self.given_state, context=self.given_context)
+            failpoints.reach("before_create")
+            await self.checkpointer.create(self._ref, start)
+        else:
+            await self._next_turn(snapshot, input)
+
+    async def _next_turn(self, snapshot: Snapshot, input: Any) -> None:
+        assert self.compiled is not None and self.checkpointer is not None
+        asked = _open(snapshot)
+        if snapshot.status not in _NEXT_TURN:
+            what = f"waits for {len(asked)} answers" if asked else f"is {snapshot.status}"
+            raise ThreadBusy(f"thread {self._ref.thread_id!r} {what} and takes no new input", [one.id for one in asked])
+        machine = Machine(self.compiled, snapshot.cells)
+        superstep.turn(machine, input, self.given_state)
+        cells = machine.cells
+        told = {
+            "type": events.GRAPH_START,
+            "path": "",
+            "visit": 0,
+            "seq": snapshot.next_seq,
+            "at": self.clock.now(),
+            "data": {"input": input},
+        }
+        commit = Commit(
+            snapshot.step + 1,
+            ThreadStatus.RUNNING,
+            machine.draft.take(),
+            lambda: dict(cells),
+            active=tuple(machine.tasks),
+            events=(told,),
+        )
+        await self.checkpointer.commit(self._ref, commit)
+
+    async def _answers(self, resume: Any) -> list[Answer]:
+        assert self.compiled is not None and self.checkpointer is not None
+        snapshot = await self.checkpointer.load(self._ref)
+        if snapshot is None:
+            raise UnknownThread(f"graph {self._ref.graph_id!r} has no thread {self._ref.thread_id!r}")
+        if resume is None:
+            return []
+        asked = _open(snapshot)
+        rank = self.compiled.rank
+        asked.sort(key=lambda one: (rank(one.path), one.visit))
+        repeated = _repeated(resume, asked)
+        return repeated if repeated else answers.match(asked, resume)
+
+    async def _result(self, advanced: Advanced) -> GraphRunResult:
+        return GraphRunResult(
+            advanced.status,
+            self.thread_id or "",
+            advanced.output,
+            advanced.interrupts,
+            await self._state(advanced),
+            advanced.error,
+        )
+
+    async def _state(self, advanced: Advanced) -> GraphState:
+        assert self.compiled is not None and self.checkpointer is not None
+        visits = [(name[6:], value[0]) for name, value in advanced.cells.items() if name.startswith("visit:")]
+        keys = [TaskKey(path, visit) for path, visit in visits]
+        keys += [TaskKey(path, visit - 1) for path, visit in visits if visit > 1]
+        found = await self.checkpointer.results(self._ref, keys)
+        done = {key.path: result.output for key, result in sorted(found.items()) if result.error is None}
+        pending: dict[str, Interrupt] = {}
+        for one in advanced.interrupts:
+            pending.setdefault(one.path.split("/")[0], one)
+        prefix = channel("", "")
+        values = {name.removeprefix(prefix): value for name, value in advanced.cells.items() if name.startswith(prefix)}
+        return GraphState({path: done[path] for path in sorted(done, key=self.compiled.rank)}, pending, values)
+
+
+class Runner:
+    """The ways to run a graph. Async ones begin with `a`; the others are for code without an event loop."""
+
+    @staticmethod
+    def configure() -> GraphRunner:
+        """Begin a run step by step."""
+        return GraphRunner()
+
+    @staticmethod
+    async def arun_graph(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResult:
+        """Run a new thread (or a completed one's next turn) until it pauses or ends.
+
+        Options: `hooks`, `thread_id`, `checkpointer`, `context`, `state`, `clock`, `new_id`.
+        """
+        return await _configured(graph, **options).arun(input)
+
+    @staticmethod
+    async def arun_graph_streamed(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResultStreaming:
+        """The same, told event by event; nothing runs before the events are read."""
+        return await _configured(graph, **options).arun(input, stream=True)
+
+    @staticmethod
+    async def arun_graph_from_checkpoint(
+        graph: CompiledGraph,
+        *,
+        checkpointer: Checkpointer,
+        thread_id: str,
+        resume: GraphResume | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> GraphRunResult:
+        """Go on with a stored thread, with the answers of `resume`; without any it goes on only if it was cut off."""
+        run = _configured(graph, **options).resume_from(checkpointer, thread_id)
+        return await run.arun(resume=resume)
+
+    @staticmethod
+    def run_graph(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResult:
+        """`arun_graph` for code without an event loop."""
+        return _blocking(Runner.arun_graph(graph, input, **options))
+
+    @staticmethod
+    def run_graph_streamed(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResultStreaming:
+        """`arun_graph_streamed` for code without an event loop: read `.events()`."""
+        return _blocking(Runner.arun_graph_streamed(graph, input, **options))
+
+    @staticmethod
+    def run_graph_from_checkpoint(graph: CompiledGraph, **options: Any) -> GraphRunResult:
+        """`arun_graph_from_checkpoint` for code without an event loop."""
+        return _blocking(Runner.arun_graph_from_checkpoint(graph, **options))
+
+    @staticmethod
+    async def aretry_graph(graph: CompiledGraph, *, checkpointer: Checkpointer, thread_id: str, **options: Any) -> GraphRunResult:
+        """Run the failed tasks of a failed thread again, with their journals and answers (Z04)."""
+        await checkpointer.retry(ThreadRef(graph.id, thread_id))
+        return await _configured(graph, **options).resume_from(checkpointer, thread_id).arun()
+
+
+def _configured(
+    graph: CompiledGraph,
+    *,
+    hooks: Sequence[Any] = (),
+    thread_id: str | None = None,
+    checkpointer: Checkpointer | None = None,
+    context: Mapping[str, Any] | None = None,
+    state: Mapping[str, Any] | None = None,
+    actor: str = "",
+    clock: Clock | None = None,
+    new_id: IdFactory = random_id,
+) -> GraphRunner:
+    run = GraphRunner(graph, checkpointer, thread_id, clock=clock or SystemClock(), new_id=new_id)
+    return run.hook(*hooks).context(context or {}).state(state or {}).actor(actor)
+
+
+def _is_store(hook: Any) -> bool:
+    return hasattr(hook, "open_interrupt") and hasattr(hook, "commit")
+
+
+def _own_store(graph: CompiledGraph) -> Checkpointer:
+    # One store a graph: two graphs of a process never see each other's threads (T32, Z17).
+    if graph.checkpointer is None:
+        graph.checkpointer = InMemoryCheckpointer()
+    return graph.checkpointer
+
+
+def _open(snapshot: Snapshot) -> list[Interrupt]:
+    return [one for record in snapshot.tasks.values() for one in open_questions(record)]
+
+
+def _repeated(resume: Any, asked: Sequence[Interrupt]) -> list[Answer]:
+    """Answers none of which is open by the ids they name: the store says whether they repeat what it has (Z34)."""
+    known = {name for one in asked for name in (one.id, one.interrupt_id, one.path, one.node_id, one.path.split("/")[0])}
+    if not isinstance(resume, GraphResume):
+        return []
+    names = [*resume.replies, *resume.rejected]
+    if not names or any(name in known or len(name) != 36 for name in names) or len(set(names)) != len(names):
+        return []
+    replies = [Answer(name, Outcome.ANSWERED, value) for name, value in resume.replies.items()]
+    return replies + [Answer(name, Outcome.REJECTED, None, text) for name, text in resume.rejected.items()]
+
+
+def _refuse_hidden_pause(result: GraphRunResult) -> None:
+    outer = running_task()
+    if outer is not None and result.paused:
+        raise NestedPause(
+            f"a run started inside node {outer.node_id!r} waits for {len(result.interrupts)} answers; "
+            "make its graph a node, so that its questions are the outer run's"
+        )
+
+
+def _blocking(call: Coroutine[Any, Any, T]) -> T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call)
+    outcome: list[Any] = []
+
+    def work() -> None:
+        try:
+            outcome.append(asyncio.run(call))
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            outcome.append(error)
+
+    thread = threading.Thread(target=work, name="graph-run", daemon=True)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    found: T = outcome[0]
+    return found
