@@ -23,11 +23,11 @@ from tests.architecture.test_imports import ROOT
 PATIENCE = 60.0
 
 
-def wait_for(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    """The first true answer of `condition`. A deadline only tells working from hung."""
+def wait_for(condition: Callable[[], Any], what: str, patience: float = PATIENCE, more: Callable[[], str] = str) -> Any:
+    """The first true answer of `condition`. A deadline only tells working from hung; `more` is asked when it passes."""
     deadline = time.monotonic() + patience
     while not (answer := condition()):
-        assert time.monotonic() < deadline, f"{what}: not within {patience:.0f} s"
+        assert time.monotonic() < deadline, f"{what}: not within {patience:.0f} s\n{more()}"
         time.sleep(0.05)
     return answer
 
@@ -76,7 +76,7 @@ class Installation:
             assert self.process.poll() is None, self.text()
             return "Open " in self.text()
 
-        wait_for(opened, f"`up` opens\n{self.text()}")
+        wait_for(opened, "`up` opens", more=self.story)
 
     def manage(self, *arguments: str, check: bool = False) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -94,6 +94,9 @@ class Installation:
 
     def logs(self) -> str:
         return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')}" for path in self.var.glob("log/*.log"))
+
+    def story(self) -> str:
+        return f"{self.text()}\n{self.logs()[-8000:]}"
 
     def get(self, path: str = "/") -> tuple[int, str, str]:
         """Status, final address and body, following redirects as a browser would."""

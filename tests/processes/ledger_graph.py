@@ -8,8 +8,9 @@ import os
 from typing import Any
 
 from graphs.engine.asking import ask
+from graphs.engine.context import Context
 from graphs.engine.graph import Graph
-from graphs.engine.task import Context, Event
+from graphs.engine.outputs import Event
 from tests.processes.ledger import Ledger
 
 EFFECT_SECONDS = 0.08

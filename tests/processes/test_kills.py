@@ -60,7 +60,7 @@ class Scene:
         return bool(finished[0][0] >= THREADS)
 
     def settle(self) -> None:
-        wait_for(self.ended, f"all threads end\n{self.installation.logs()[-6000:]}", SETTLE)
+        wait_for(self.ended, "all threads end", SETTLE, self.installation.story)
 
     def check(self) -> str:
         """What is violated, once nothing moves any more; empty when all holds."""

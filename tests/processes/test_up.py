@@ -91,7 +91,7 @@ def test_a_killed_child_is_started_again(installation: Installation, name: str) 
         found = installation.kinds()[name]
         return bool(found) and found[0].pid != old.pid and f"{name:<18} ready    started again" in installation.text()
 
-    wait_for(back, f"{name} comes back\n{installation.text()}")
+    wait_for(back, f"{name} comes back", more=installation.story)
     assert "was ended by SIGKILL" in installation.text()
     assert installation.answers()
 

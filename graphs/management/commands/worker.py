@@ -8,10 +8,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from django.db import Error as DatabaseError
 from django.db import connections
 from redis import Redis, RedisError
 
+from graphs import outbox
 from graphs import queue as doorbell
+from graphs.actions import sweeping
 from graphs.library import registry
 from graphs.management.workers import ForkingWorker, InProcessWorker, wait_for_redis
 
@@ -27,10 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--burst", action="store_true", help="stop when the queue is empty")
 
     def handle(self, *args: Any, queue: str, burst: bool, **options: Any) -> None:
-        # All that jobs need is imported here once, or each fork would do it again (6 jobs a second instead of 29).
-        doorbell.preload()
-        registry.entries()
-        connections.close_all()
+        preload(queue)
         stopped = Event()
         kind = InProcessWorker if settings.SAYSO_WORKER_INPROCESS else ForkingWorker
         while not stopped.is_set():
@@ -56,3 +56,18 @@ class Command(BaseCommand):
         finally:
             client.close()
         return bool(worker and worker.asked_to_stop)
+
+
+def preload(queue: str) -> None:
+    """Import once what jobs need, or each fork would do it again: 6 jobs a second instead of 29."""
+    doorbell.preload()
+    registry.entries()
+    # To nobody: what is wanted is the channel layer behind it.
+    outbox.send((), {})
+    try:
+        # Django loads its compilers with the first statement, so one is made here.
+        sweeping.beat(f"worker-{queue}@starting")
+    except DatabaseError as error:
+        logger.warning("the database does not answer yet (%s)", type(error).__name__)
+    finally:
+        connections.close_all()
