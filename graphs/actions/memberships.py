@@ -36,7 +36,7 @@ def admit(actor: Actor, queue: ApprovalQueue, person: User, right: Right, *, cha
     return membership
 
 
-def record_change(actor: User, queue: ApprovalQueue, *, channel: str) -> None:
+def record_change(actor: User | AnonymousUser, queue: ApprovalQueue, *, channel: str) -> None:
     """Note who holds what in a queue after it was edited; the caller's transaction holds the edit itself."""
     held = [
         {"user": row.user_id, "group": row.group_id, "right": row.right} for row in queue.memberships.order_by("pk")

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django.fixtures import Settings
 
 from graphs.library import registry
 
@@ -27,7 +27,7 @@ def fresh() -> Iterator[None]:
     registry.reload()
 
 
-def own(settings: SettingsWrapper, folder: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> None:
+def own(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch, **sources: str) -> None:
     monkeypatch.syspath_prepend(str(folder))
     for name, source in sources.items():
         (folder / f"{name}.py").write_text(dedent(source))
@@ -44,14 +44,14 @@ def test_every_shipped_graph_is_registered_with_a_form() -> None:
 
 
 def test_a_module_of_the_settings_is_found(
-    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own(settings, tmp_path, monkeypatch, mine_one=GRAPH.format(name="app", graph_id="mine"))
     assert registry.get("mine").id == "mine"
 
 
 def test_a_module_that_fails_is_listed_with_its_error_and_breaks_nothing_else(
-    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own(
         settings, tmp_path, monkeypatch,
@@ -67,7 +67,7 @@ def test_a_module_that_fails_is_listed_with_its_error_and_breaks_nothing_else(
 
 
 def test_a_second_graph_of_the_same_id_is_refused_by_name(
-    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own(settings, tmp_path, monkeypatch, twin_one=GRAPH.format(name="app", graph_id="refund"))
     twin = next(entry for entry in registry.entries() if entry.module == "twin_one")
@@ -76,7 +76,7 @@ def test_a_second_graph_of_the_same_id_is_refused_by_name(
 
 
 def test_an_unknown_graph_names_what_could_not_be_used(
-    settings: SettingsWrapper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own(settings, tmp_path, monkeypatch, absent_one="import does_not_exist_anywhere")
     with pytest.raises(registry.UnknownGraph, match="does_not_exist_anywhere"):
