@@ -12,9 +12,10 @@ _PLACES = {
     "graphs.engine.context": "Context ExecutableInput",
     "graphs.engine.effects": "aonce once",
     "graphs.engine.errors": (
-        "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded DeadEnd DefinitionChanged DefinitionError"
-        " InputMismatch LeaseLost NestedPause NodeTimeout OutputBesideQuestion PauseSwallowed PayloadError QuestionChanged"
-        " QuestionExpired SaysoError SchemaError ThreadBusy ThreadEnded ThreadExists UnknownThread"
+        "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded DeadEnd DefinitionChanged"
+        " DefinitionError InputMismatch LeaseLost NestedPause NodeTimeout OutputBesideQuestion PauseSwallowed"
+        " PayloadError QuestionChanged QuestionExpired SaysoError SchemaError ThreadBusy ThreadEnded ThreadExists"
+        " UnknownThread"
     ),
     "graphs.engine.events": (
         "GRAPH_END GRAPH_START NODE_END NODE_ERROR NODE_INTERRUPT NODE_START NODE_STREAM SUPERSTEP_END SUPERSTEP_START"
@@ -31,7 +32,7 @@ _PLACES = {
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
 
-__all__ = sorted(_PLACE_OF)  # noqa: PLE0605 - the one list above is the truth
+__all__ = sorted(_PLACE_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Matching replies to open questions, checking them, and turning a decision into what the node receives.
 
-Pure: nothing is stored here. Every channel comes through `match` and `validate`, so one wrong id changes nothing (Z03, Z38).
+Pure: nothing is stored here. Every channel comes through here, and one wrong id changes nothing (Z03, Z38).
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ class TaskEnded(BaseException):
         self.text = text
 
 
-def match(open_interrupts: Sequence[Interrupt], replies: GraphResume | Mapping[str, Any] | Sequence[Answer]) -> list[Answer]:
+def match(
+    open_interrupts: Sequence[Interrupt], replies: GraphResume | Mapping[str, Any] | Sequence[Answer]
+) -> list[Answer]:
     """The replies as answers to open questions, validated, in the questions' order.
 
-    `replies` is a `GraphResume`, a mapping of names to values, or `Answer`s by interrupt id. A name is an interrupt id, an
-    author's `interrupt_id`, a task path or a node id, wherever exactly one open question goes by it.
+    `replies` is a `GraphResume`, a mapping of names to values, or `Answer`s by interrupt id. A name is an interrupt id,
+    an author's `interrupt_id`, a task path or a node id, wherever exactly one open question goes by it.
     Raises `AnswerMismatch` (unknown, ambiguous or twice answered), `AnswerInvalid` (schema), `PayloadError` (not JSON).
     """
     open_ids = [one.id for one in open_interrupts]
@@ -93,7 +95,9 @@ def delivered(interrupt: Interrupt) -> Any:
 
 def allows_reject(interrupt: Interrupt) -> bool:
     """Whether a card for this question offers Reject: a `RequestInput` needs an `approved` field to say no with."""
-    return interrupt.style != "effect" and (interrupt.style != "request_input" or _asks_approved(interrupt.response_schema))
+    return interrupt.style != "effect" and (
+        interrupt.style != "request_input" or _asks_approved(interrupt.response_schema)
+    )
 
 
 def _given(replies: GraphResume | Mapping[str, Any] | Sequence[Answer]) -> list[tuple[str, Outcome, Any, str]]:
@@ -139,7 +143,11 @@ def _asks_approved(schema: Mapping[str, Any] | bool | None) -> bool:
 
 
 def _with_verdict(interrupt: Interrupt, outcome: Outcome, value: Json) -> Json:
-    if outcome is Outcome.ANSWERED or interrupt.style not in _LIKE_INTERRUPT or not _asks_approved(interrupt.response_schema):
+    if (
+        outcome is Outcome.ANSWERED
+        or interrupt.style not in _LIKE_INTERRUPT
+        or not _asks_approved(interrupt.response_schema)
+    ):
         return value
     return {**(value if isinstance(value, dict) else {}), "approved": outcome is Outcome.APPROVED}
 
@@ -148,7 +156,12 @@ def _decision_with_default(interrupt: Interrupt, decision: Decision) -> Decision
     if decision.outcome is not Outcome.EXPIRED or not interrupt.has_default:
         return decision
     return Decision(
-        decision.outcome, canonical.copy(interrupt.default), decision.comment, decision.reviewer, decision.decided_at, decision.digest
+        decision.outcome,
+        canonical.copy(interrupt.default),
+        decision.comment,
+        decision.reviewer,
+        decision.decided_at,
+        decision.digest,
     )
 
 

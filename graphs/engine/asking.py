@@ -1,4 +1,4 @@
-"""The ways to ask a person from inside a run. All of them build one question and pose it at one place (DESIGN section 4.3)."""
+"""The ways to ask a person from inside a run: all build one question and pose it at one place (DESIGN section 4.3)."""
 
 from __future__ import annotations
 
@@ -45,14 +45,22 @@ def ask(
     """
     scope = current_scope("ask")
     draft = build(
-        scope, "ask", message, payload=payload, schema=schema, reason=reason, queue=queue, expires_in=expires_in, default=default
+        scope,
+        "ask",
+        message,
+        payload=payload,
+        schema=schema,
+        reason=reason,
+        queue=queue,
+        expires_in=expires_in,
+        default=default,
     )
     decision: Decision = answers.delivered(pose(scope, draft, key))
     return decision
 
 
 def request_human_input(inp: Any, question: str, *, kind: str = "generic", **metadata: Any) -> Any:
-    """Ask from a node and return the value, or the rejection text (G01 to G06). `inp` is the node's `ExecutableInput`."""
+    """Ask from a node; returns the value or the rejection text (G01 to G06). `inp` is the node's `ExecutableInput`."""
     scope = current_scope("request_human_input")
     draft = build(scope, "request_human_input", question, kind=kind, metadata=metadata)
     return answers.delivered(pose(scope, draft, None))
@@ -98,7 +106,7 @@ def build(
     interrupt_id: str = "",
     tool_call_id: str | None = None,
 ) -> Interrupt:
-    """A question that is not placed yet; everything it carries is JSON from here on, or `PayloadError` says where not."""
+    """A question that has no place yet; all it carries is JSON from here on, or `PayloadError` says where not."""
     limit = canonical.MAX_QUESTION
     draft = Interrupt(
         style=style,

@@ -121,7 +121,7 @@ def _hints(called: Any) -> dict[str, Any]:
     try:
         return typing.get_type_hints(called)
     except Exception:  # noqa: BLE001 - an annotation that cannot be read (a name under TYPE_CHECKING) binds by name
-        return {name: Any for name in getattr(called, "__annotations__", {})}
+        return dict.fromkeys(getattr(called, "__annotations__", {}), Any)
 
 
 def _source(name: str, annotation: Any) -> str:

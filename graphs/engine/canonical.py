@@ -27,8 +27,8 @@ _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 def encode(value: Any, where: str = "", limit: int = MAX_BYTES) -> Json:
     """A private JSON copy of `value`, or `PayloadError` with the JSON pointer of what is not JSON.
 
-    Dataclasses, Pydantic models, dates (ISO), Decimal, UUID and enums have a declared encoding; tuples, sets, bytes, NaN,
-    infinities, NUL, lone surrogates and whole numbers beyond 64 bits are refused. `limit` is in bytes.
+    Dataclasses, Pydantic models, dates (ISO), Decimal, UUID and enums have a declared encoding; tuples, sets, bytes,
+    NaN, infinities, NUL, lone surrogates and whole numbers beyond 64 bits are refused. `limit` is in bytes.
     """
     kind = type(value)
     if value is None or kind is bool:

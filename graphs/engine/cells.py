@@ -1,15 +1,15 @@
-"""The engine's state as cells: flat names with JSON values, so that a superstep's change is small and is all that is written.
+"""The engine's state as cells: flat names with JSON values, so that a superstep writes only what it changed.
 
-    task:<path>#<visit>    {"i": input, "f": frame}     a task that is not over; no marker beside it means ready
-    wait:<path>#<visit>    [interrupt ids]              it waits for these questions
-    fail:<path>#<visit>    true                         it failed, and runs again after a retry
-    nest:<path>#<visit>    true                         it holds a nested graph that runs
-    last:<path>#<visit>    [output]                     its nested graph is over, and what follows has not run yet
-    join:<frame>|<node>|<source>   [outputs]            arrivals that wait for the others
-    out:<frame>|<node>     output                       a terminal has fired
-    visit:<path>           [count, signature]
-    channel:<frame>|<name> value                        a frame is the task of its nested graph; empty for the outermost
-    counters, context, graph
+task:<path>#<visit>    {"i": input, "f": frame}     a task that is not over; no marker beside it means ready
+wait:<path>#<visit>    [interrupt ids]              it waits for these questions
+fail:<path>#<visit>    true                         it failed, and runs again after a retry
+nest:<path>#<visit>    true                         it holds a nested graph that runs
+last:<path>#<visit>    [output]                     its nested graph is over, and what follows has not run yet
+join:<frame>|<node>|<source>   [outputs]            arrivals that wait for the others
+out:<frame>|<node>     output                       a terminal has fired
+visit:<path>           [count, signature]
+channel:<frame>|<name> value                        a frame is the task of its nested graph; empty for the outermost
+counters, context, graph
 """
 
 from __future__ import annotations

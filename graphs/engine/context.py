@@ -37,7 +37,7 @@ class Services(Protocol):
 
 @dataclass(slots=True)
 class ExecutableInput:
-    """A node's input with its envelope: `metadata` holds `__resume_reply__` once a question of the task is answered (G05)."""
+    """A node's input with its envelope; `metadata` holds `__resume_reply__` once a question of it is answered (G05)."""
 
     input: Any = None
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class ExecutableInput:
 
 
 class Scope:
-    """A stretch of a task that counts its own questions and effects: the node itself, one effect, one hook, one tool call."""
+    """A stretch of a task that counts its own questions and effects: the node, one effect, one hook, one tool call."""
 
     def __init__(self, task: Context, prefix: str = "", effect: str = "") -> None:
         self.task = task
@@ -66,12 +66,14 @@ class Scope:
         return full, ordinal
 
     def claim(self) -> None:
-        """Refuse un-keyed questions from two concurrent flows, whose order nobody could repeat: `AmbiguousQuestion`."""
+        """Refuse un-keyed questions from two flows at once, whose order nobody could repeat: `AmbiguousQuestion`."""
         asker = (threading.get_ident(), _asyncio_task())
         if self._asker is None:
             self._asker = asker
         elif self._asker[0] != asker[0] or self._asker[1] is not asker[1]:
-            fault = AmbiguousQuestion(f"node {self.task.node_id!r} asks two questions at the same time; give each a key")
+            fault = AmbiguousQuestion(
+                f"node {self.task.node_id!r} asks two questions at the same time; give each a key"
+            )
             self.task.fault = fault
             raise fault
 
@@ -113,7 +115,7 @@ def entered(scope: Scope) -> Iterator[Scope]:
 class Context:
     """One execution of one node, as its body sees it: input, state, answers so far, and the journal behind `once`.
 
-    `context` is what the caller of the run gave beside the input, stored with the thread (Z58). `attempt` counts from 1.
+    `context` is what the run's caller gave beside the input, stored with the thread (Z58). `attempt` counts from 1.
     """
 
     def __init__(
@@ -163,9 +165,9 @@ class Context:
 
     @property
     def resume_inputs(self) -> dict[str, Any]:
-        """The answers to this task's `RequestInput` questions so far, by interrupt id; empty on the first pass (W07)."""
+        """The answers to this task's `RequestInput`s so far, by interrupt id; empty on the first pass (W07)."""
         found = {}
-        for one in self.journal.record.interrupts:
+        for one in self.journal.questions():
             if one.style == "request_input" and one.decision is not None:
                 found[one.interrupt_id] = answers.delivered(one)
         return found

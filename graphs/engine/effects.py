@@ -1,4 +1,4 @@
-"""Side effects that happen once: settled in the journal when they finish, and returned from it when the task re-fires."""
+"""Side effects that happen once: settled in the journal when they finish, returned from it when the task re-fires."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MODES = frozenset({IDEMPOTENT, PURE, AT_MOST_ONCE})
 def once(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, **kwargs: Any) -> Any:
     """Run `fn(*args, **kwargs)` once in the life of this task, and return its stored JSON result on every later pass.
 
-    For synchronous nodes and tools; an async one uses `aonce`. `mode` says what a crash in the middle means: `idempotent`
-    (it runs again under the same `ctx.idempotency_key`), `pure` (likewise), `at_most_once` (a person is asked whether it
-    happened). Raises `PayloadError` where the result is not JSON; RuntimeError outside a run.
+    For synchronous nodes and tools; an async one uses `aonce`. `mode` says what a crash in the middle means:
+    `idempotent` (it runs again under the same `ctx.idempotency_key`), `pure` (likewise), `at_most_once` (a person is
+    asked whether it happened). Raises `PayloadError` where the result is not JSON; RuntimeError outside a run.
     """
     scope = current_scope("once")
     if threading.get_ident() == scope.task.loop_thread:
@@ -54,7 +54,9 @@ async def aonce(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPO
     return await settle(current_scope("aonce"), key, lambda: _call(fn, args, kwargs), mode)
 
 
-async def settle(scope: Scope, key: str, run: Callable[[], Any], mode: str = IDEMPOTENT, ordinal: int | None = None) -> Json:
+async def settle(
+    scope: Scope, key: str, run: Callable[[], Any], mode: str = IDEMPOTENT, ordinal: int | None = None
+) -> Json:
     """The journaled result of the awaitable `run()` at the scope's next place under `key` (or at `ordinal`)."""
     effect = Effect(scope, key, mode, ordinal)
     if effect.found():

@@ -34,7 +34,7 @@ class NodeBody(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What one activation may use; `lifetime_*` count over the whole thread. None means no bound. Seconds are wall time."""
+    """What one activation may use; `lifetime_*` count over the whole thread. None: no bound; seconds are wall time."""
 
     supersteps: int | None = 10_000
     tokens: int | None = None
@@ -141,8 +141,9 @@ class Graph:
         label: str = "",
         rerun_on_resume: bool | None = None,
     ) -> Graph:
-        """Add a node: a function, a graph or an agent. `timeout` is in seconds an attempt; `join` is all or any; `crash`
-        is idempotent, pure or at_most_once; `rerun_on_resume` says whether an answered `RequestInput` runs it again."""
+        """Add a node: a function, a graph or an agent. `timeout` is in seconds an attempt; `join` is all or any;
+        `crash` is idempotent, pure or at_most_once; `rerun_on_resume` says whether an answered `RequestInput` runs it
+        again."""
         _plain_id(id, "node")
         if id in self._nodes:
             raise DefinitionError(f"node {id!r} is defined twice")

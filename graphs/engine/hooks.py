@@ -1,4 +1,4 @@
-"""Hooks: code of the graph's author that is called around nodes (and, on the same registry, around tools and models)."""
+"""Hooks: code of the graph's author, called around nodes and, on the same registry, around tools and models."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ class HookRegistry:
         return event
 
     @staticmethod
-    async def _call(callback: Callback, event: HookEvent, pauses: list[GraphInterrupt], errors: list[Exception]) -> None:
+    async def _call(
+        callback: Callback, event: HookEvent, pauses: list[GraphInterrupt], errors: list[Exception]
+    ) -> None:
         assert event.scope is not None
         try:
             with entered(event.scope):

@@ -36,9 +36,10 @@ class Interrupt:
     """One open question, constructible as `Interrupt(node_id=..., question=...)` (seed 000) and carrying what every
     way of asking reads from it.
 
-    `id` is the global UUID (text); `key` and `ordinal` name its place in its task's journal; `path` and `visit` name the
-    task; `revision` counts other questions asked at the same place; `style` is the way of asking, which decides what the
-    node receives (`ask`, `request_human_input`, `interrupt`, `request_input`, `hook`, `tool`, `structural`, `effect`).
+    `id` is the global UUID (text); `key` and `ordinal` name its place in its task's journal; `path` and `visit` name
+    the task; `revision` counts other questions asked at the same place; `style` is the way of asking, which decides
+    what the node receives (`ask`, `request_human_input`, `interrupt`, `request_input`, `hook`, `tool`, `structural`,
+    `effect`).
     """
 
     node_id: str = ""
@@ -81,7 +82,7 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class GraphResume:
-    """A caller's answers: `replies` and `rejected` by interrupt id, or by node id where one question of it is open (G04, G06)."""
+    """A caller's answers by interrupt id, or by node id where one question of it is open (G04, G06)."""
 
     replies: Mapping[str, Any] = field(default_factory=dict)
     rejected: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""When a join fires: with at least one arrival, and once nothing in its frame can still bring another (DESIGN section 4.1)."""
+"""When a join fires: once it has an arrival and nothing in its frame can bring another (DESIGN section 4.1)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from graphs.engine.ports import Json
 def ready(frame: Frame) -> list[str]:
     """The pending AND joins of a frame that fire now, in node order.
 
-    A task that is active, waiting or failed, or a join that is held back itself, may still lead to a join and so holds it
-    back. Joins that wait only for each other are let go in node order, so that a loop cannot stand still.
+    A task that is active, waiting or failed, or a join that is held back itself, may still lead to a join and so holds
+    it back. Joins that wait only for each other are let go in node order, so that a loop cannot stand still.
     """
     if not frame.joins:
         return []

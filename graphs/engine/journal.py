@@ -88,7 +88,10 @@ def digest_of(question: Interrupt) -> str:
         "value": question.value,
         "reason": question.reason,
         "name": question.name,
-        "schema": question.response_schema if isinstance(question.response_schema, bool) else
-        None if question.response_schema is None else dict(question.response_schema),
+        "schema": question.response_schema
+        if isinstance(question.response_schema, bool)
+        else None
+        if question.response_schema is None
+        else dict(question.response_schema),
     }
     return canonical.digest(shown)

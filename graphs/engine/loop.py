@@ -46,7 +46,7 @@ _DONE = frozenset({TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLE
 class Advanced:
     """How far a thread came: its stored status, the supersteps done, its open questions in node order.
 
-    `more` says that the slice is up and something is still ready; `outputs` are those of the nodes that finished, by path.
+    `more` says that the slice is up and something is ready; `outputs` are those of the nodes that finished, by path.
     """
 
     status: ThreadStatus
@@ -252,13 +252,15 @@ class Loop:
         return ran
 
     async def _run_together(self, tasks: list[Active]) -> list[Ran]:
-        handles = [asyncio.ensure_future(self._run_one(task)) for task in tasks]
+        handles = [asyncio.create_task(self._run_one(task)) for task in tasks]
         pending = set(handles)
         unrecorded: list[TaskResult] = []
         try:
             while pending:
                 how = asyncio.FIRST_EXCEPTION if unrecorded else asyncio.FIRST_COMPLETED
-                done, pending = await asyncio.wait(pending, timeout=GROUP_WINDOW if unrecorded else None, return_when=how)
+                done, pending = await asyncio.wait(
+                    pending, timeout=GROUP_WINDOW if unrecorded else None, return_when=how
+                )
                 due = unrecorded
                 unrecorded = [result for handle in done if (result := handle.result().result) is not None]
                 if pending and due:
@@ -337,14 +339,23 @@ class Loop:
 
     def _store(self, type_: str, task: TaskKey | None = None, data: Mapping[str, Json] | None = None) -> None:
         path, visit = ("", 0) if task is None else (task.path, task.visit)
-        row = {"type": type_, "path": path, "visit": visit, "seq": self.seq, "at": self.clock.now(), "data": dict(data or {})}
+        row = {
+            "type": type_,
+            "path": path,
+            "visit": visit,
+            "seq": self.seq,
+            "at": self.clock.now(),
+            "data": dict(data or {}),
+        }
         self._stored.append(row)
         self.seq += 1
 
     # Budgets
 
     def _reset_counters(self) -> None:
-        kept = {name: used for name, used in self.machine.cells.get("counters", {}).items() if name.startswith("lifetime_")}
+        kept = {
+            name: used for name, used in self.machine.cells.get("counters", {}).items() if name.startswith("lifetime_")
+        }
         self.machine.draft.put("counters", kept)
 
     def _count(self, results: Sequence[TaskResult], seconds: float) -> None:
@@ -369,7 +380,9 @@ class Loop:
         return None
 
     def _slice_is_up(self, until: float | None, slice_steps: int | None) -> bool:
-        return (slice_steps is not None and self.steps >= slice_steps) or (until is not None and self.clock.monotonic() >= until)
+        return (slice_steps is not None and self.steps >= slice_steps) or (
+            until is not None and self.clock.monotonic() >= until
+        )
 
     # Telling
 
@@ -381,7 +394,12 @@ class Loop:
         self._emit({**told, **details})
 
     def _tell_result(self, task: Active, result: TaskResult) -> None:
-        where = {"node_id": task.place.node.id, "path": task.key.path, "visit": task.key.visit, "attempt": result.attempt}
+        where = {
+            "node_id": task.place.node.id,
+            "path": task.key.path,
+            "visit": task.key.visit,
+            "attempt": result.attempt,
+        }
         if result.status is TaskStatus.FAILED:
             self._tell(events.NODE_ERROR, **where, error=result.error)
         else:
@@ -404,7 +422,9 @@ class Loop:
         if self.status in (ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED):
             return ()
         records = self.records
-        found = [one for task in self.machine.ordered() if task.key in records for one in open_questions(records[task.key])]
+        found = [
+            one for task in self.machine.ordered() if task.key in records for one in open_questions(records[task.key])
+        ]
         return tuple(found)
 
 
@@ -415,7 +435,7 @@ def _of_result(result: TaskResult, step: int) -> tuple[str, TaskKey, dict[str, J
     return events.NODE_END, result.key, {"seconds": result.seconds, "attempt": result.attempt, "step": step}
 
 
-async def _cancel(pending: set[asyncio.Future[Ran]]) -> None:
+async def _cancel(pending: set[asyncio.Task[Ran]]) -> None:
     for handle in pending:
         handle.cancel()
     if pending:

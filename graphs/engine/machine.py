@@ -16,7 +16,7 @@ from graphs.engine.state import StateView
 
 @dataclass(slots=True)
 class Active:
-    """One task that is not over. `waiting` holds the ids of its questions; `last` the output of its ended nested graph."""
+    """One task that is not over: `waiting` for these question ids; `last` is its ended nested graph's output."""
 
     key: TaskKey
     place: Place
@@ -224,4 +224,6 @@ class Machine:
         """The frames that something changed in, inner ones before outer ones; what is touched meanwhile comes too."""
         depth = max((self.frames[id].depth for id in self.touched if id in self.frames), default=-1)
         for level in range(depth, -1, -1):
-            yield from [self.frames[id] for id in sorted(self.touched) if id in self.frames and self.frames[id].depth == level]
+            yield from [
+                self.frames[id] for id in sorted(self.touched) if id in self.frames and self.frames[id].depth == level
+            ]

@@ -23,7 +23,7 @@ NOTHING = _Nothing()
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that a node gives: an `output` for its successors, a `route` for its edges, `state` for its channels."""
+    """One thing that a node gives: `output` for its successors, a `route` for its edges, `state` for its channels."""
 
     output: Any = NOTHING
     route: Any = NOTHING
@@ -61,8 +61,8 @@ class Collected:
     def add(self, given: Any) -> dict[str, Json] | None:
         """Take one returned or yielded thing; returns the state that an Event carried, as JSON.
 
-        Raises `PayloadError` for what is not JSON and for a second output, `OutputBesideQuestion` for an answer beside a
-        question.
+        Raises `PayloadError` for what is not JSON and for a second output, `OutputBesideQuestion` for an answer beside
+        a question.
         """
         state = None
         if isinstance(given, RequestInput):

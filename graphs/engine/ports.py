@@ -56,8 +56,8 @@ class TaskResult:
 
     `writes` is the list of channel writes `[channel, value]` in the order they were made; they apply once, when the
     superstep commits. `error` is `{"type", "message", "traceback"}`. `seconds` is the duration of the last attempt.
-    `targets` are the nodes that its edges lead to, decided once, when it finished, and never again; a store keeps them with
-    the result. None means that nothing was decided (a task that did not finish).
+    `targets` are the nodes that its edges lead to, decided once, when it finished, and never again; a store keeps them
+    with the result. None means that nothing was decided (a task that did not finish).
     """
 
     key: TaskKey
@@ -137,14 +137,14 @@ class Commit:
     """One superstep's commit (DESIGN section 3, steps 4 and 5), written in one transaction or not at all.
 
     `step` is the number of the checkpoint it writes; the store refuses any but the last one's successor.
-    `status` is where the engine wants the thread: with `interrupted` the store looks again, under the thread's lock, at the
-    questions of `waiting`, and where one was decided meanwhile it stores `running` instead and returns that question (F22).
-    `results` are all results of this step; the store skips those it has recorded already.
+    `status` is where the engine wants the thread: with `interrupted` the store looks again, under the thread's lock,
+    at the questions of `waiting`, and where one was decided meanwhile it stores `running` instead and returns that
+    question (F22). `results` are all results of this step; the store skips those it has recorded already.
     `events` are the stored events in order; their `seq` is already set, following on from `Snapshot.next_seq`.
-    `full()` gives the whole cells, for a store that prefers a snapshot now. `active` names every task that the cells still
-    name after this commit (ready, waiting, failed, or holding a nested graph): what `Snapshot.tasks` loads.
-    Open questions are withdrawn with the result of their task, unless it failed, and all of them by a commit that ends the
-    thread otherwise than as failed: nobody is left to receive their answers.
+    `full()` gives the whole cells, for a store that prefers a snapshot now. `active` names every task that the cells
+    still name after this commit (ready, waiting, failed, or holding a nested graph): what `Snapshot.tasks` loads.
+    Open questions are withdrawn with the result of their task, unless it failed, and all of them by a commit that ends
+    the thread otherwise than as failed: nobody is left to receive their answers.
     """
 
     step: int
@@ -181,8 +181,8 @@ class CheckpointInfo:
 class Checkpointer(Protocol):
     """Where threads are kept. Every method is one atomic, durable write or one bounded read.
 
-    Raises: `ThreadExists` (create), `UnknownThread` (all but create and load), `LeaseLost` from any write of a holder that
-    was replaced (Django store) or whose `step` is not the successor of the stored one.
+    Raises: `ThreadExists` (create), `UnknownThread` (all but create and load), `LeaseLost` from any write of a holder
+    that was replaced (Django store) or whose `step` is not the successor of the stored one.
     """
 
     async def create(self, ref: ThreadRef, start: ThreadStart) -> None: ...
@@ -199,12 +199,12 @@ class Checkpointer(Protocol):
         ...
 
     async def record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
-        """Record finished tasks of the running superstep ahead of its commit, so that a crash repeats none of them (R4)."""
-        ...
+        """Record finished tasks of the running superstep ahead of its commit, so that a crash repeats none of them
+        (R4).""" ...
 
     async def commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
-        """Write one superstep. Returns the questions of `commit.waiting` that were decided meanwhile (empty when none)."""
-        ...
+        """Write one superstep. Returns the questions of `commit.waiting` that were decided meanwhile (empty when
+        none).""" ...
 
     async def answer(self, ref: ThreadRef, answers: Sequence[Answer], *, actor: str = "") -> Sequence[Decision]:
         """Record answers, all or none, and return their decisions. The Django store goes through `decide`.

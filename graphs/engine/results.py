@@ -51,7 +51,7 @@ _END = object()
 
 
 class GraphRunResultStreaming:
-    """A run that tells its events while it runs; the fields of `GraphRunResult` are filled once they are drained (G19)."""
+    """A run that tells its events while it runs; what `GraphRunResult` has is there once they are drained (G19)."""
 
     def __init__(self, thread_id: str, drive: Callable[[Emit], Coroutine[Any, Any, GraphRunResult]]) -> None:
         self.thread_id = thread_id

@@ -1,4 +1,4 @@
-"""Where a finished node leads: its edges, evaluated once, in its own task, with the state that it left (DESIGN section 4.1)."""
+"""Where a finished node leads: its edges, evaluated once, in its task, with the state it left (DESIGN section 4.1)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ def targets(
     if not any(one.conditional for one in edges):
         return tuple(dict.fromkeys(one.target for one in edges))
     routes = _routes(output, route, has_route)
-    taken = [one for one in edges if not one.conditional or (one.when is not None and _holds(one, routes, output, state, context))]
+    taken = [
+        one
+        for one in edges
+        if not one.conditional or (one.when is not None and _holds(one, routes, output, state, context))
+    ]
     if not any(one.conditional for one in taken):
         taken += [one for one in edges if one.default]
     if not any(one.conditional for one in taken):

@@ -86,15 +86,19 @@ class GraphRunner:
         return replace(self, given_actor=name)
 
     @overload
-    async def arun(self, input: Any = None, *, stream: Literal[False] = False, resume: Any = None) -> GraphRunResult: ...
+    async def arun(
+        self, input: Any = None, *, stream: Literal[False] = False, resume: Any = None
+    ) -> GraphRunResult: ...
 
     @overload
-    async def arun(self, input: Any = None, *, stream: Literal[True], resume: Any = None) -> GraphRunResultStreaming: ...
+    async def arun(
+        self, input: Any = None, *, stream: Literal[True], resume: Any = None
+    ) -> GraphRunResultStreaming: ...
 
     async def arun(
         self, input: Any = None, *, stream: bool = False, resume: Any = None
     ) -> GraphRunResult | GraphRunResultStreaming:
-        """Start, or go on with, the thread until it pauses or ends. `resume` is a `GraphResume` or a mapping of answers.
+        """Start the thread, or go on with it, until it pauses or ends. `resume` is a `GraphResume` or a mapping.
 
         Raises `ThreadBusy` (a new input for a paused thread), `UnknownThread`, `AnswerMismatch`, `AnswerInvalid`,
         `PayloadError`, `DefinitionChanged`; failures of nodes are in the result.
@@ -104,7 +108,9 @@ class GraphRunner:
             return await ready._drive(input, resume, None)
         return GraphRunResultStreaming(ready.thread_id or "", lambda emit: ready._drive(input, resume, emit))
 
-    def run(self, input: Any = None, *, stream: bool = False, resume: Any = None) -> GraphRunResult | GraphRunResultStreaming:
+    def run(
+        self, input: Any = None, *, stream: bool = False, resume: Any = None
+    ) -> GraphRunResult | GraphRunResultStreaming:
         """`arun` for code without an event loop."""
         if stream:
             ready = self._identified()
@@ -269,7 +275,9 @@ class Runner:
         return _blocking(Runner.arun_graph_from_checkpoint(graph, **options))
 
     @staticmethod
-    async def aretry_graph(graph: CompiledGraph, *, checkpointer: Checkpointer, thread_id: str, **options: Any) -> GraphRunResult:
+    async def aretry_graph(
+        graph: CompiledGraph, *, checkpointer: Checkpointer, thread_id: str, **options: Any
+    ) -> GraphRunResult:
         """Run the failed tasks of a failed thread again, with their journals and answers (Z04)."""
         await checkpointer.retry(ThreadRef(graph.id, thread_id))
         return await _configured(graph, **options).resume_from(checkpointer, thread_id).arun()
@@ -308,7 +316,9 @@ def _open(snapshot: Snapshot) -> list[Interrupt]:
 
 def _repeated(resume: Any, asked: Sequence[Interrupt]) -> list[Answer]:
     """Answers none of which is open by the ids they name: the store says whether they repeat what it has (Z34)."""
-    known = {name for one in asked for name in (one.id, one.interrupt_id, one.path, one.node_id, one.path.split("/")[0])}
+    known = {
+        name for one in asked for name in (one.id, one.interrupt_id, one.path, one.node_id, one.path.split("/")[0])
+    }
     if not isinstance(resume, GraphResume):
         return []
     names = [*resume.replies, *resume.rejected]

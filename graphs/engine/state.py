@@ -19,7 +19,7 @@ _NAMED = frozenset({"last", "append", "add", "merge", "messages"})
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One named piece of state: `reducer` is last, append, add, merge, messages or a dotted name; `default` its first value."""
+    """One piece of state: `reducer` is last, append, add, merge, messages or a dotted name; `default` comes first."""
 
     reducer: str = "last"
     default: Json = None
@@ -35,7 +35,7 @@ LAST = Channel()
 
 
 def channels(declared: Mapping[str, Any] | None) -> dict[str, Channel]:
-    """The channels of a graph's `state=`: values are reducer names, dotted names, importable functions or `Channel`s."""
+    """The channels of a graph's `state=`: values are reducer names, dotted names, module functions or `Channel`s."""
     found = {}
     for name, given in (declared or {}).items():
         if not isinstance(name, str) or not name or "|" in name or name.startswith(SET):
@@ -96,7 +96,9 @@ class StateView(MutableMapping[str, Any]):
     A value read is a private copy; assigning is what writes. Writes apply to the thread when the task finishes.
     """
 
-    def __init__(self, declared: Mapping[str, Channel], read: Callable[[str], Json], names: Callable[[], Sequence[str]]) -> None:
+    def __init__(
+        self, declared: Mapping[str, Channel], read: Callable[[str], Json], names: Callable[[], Sequence[str]]
+    ) -> None:
         self._declared = declared
         self._read = read
         self._names = names

@@ -1,4 +1,4 @@
-"""Planning a superstep and applying its results: values in, values out; no store, no clock, no node code but predicates."""
+"""Planning a superstep and applying its results: values in, values out; no store, no clock, no code of nodes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def begin(
     machine = Machine(graph, cells)
     _seed(machine, state or {})
     _enter_root(machine, given)
-    return ThreadStart(graph.fingerprint, graph.version, given, cells, canonical.encode(dict(metadata or {}), "metadata"))
+    return ThreadStart(
+        graph.fingerprint, graph.version, given, cells, canonical.encode(dict(metadata or {}), "metadata")
+    )
 
 
 def turn(machine: Machine, input: Any, state: Mapping[str, Any] | None = None) -> None:
@@ -85,9 +87,11 @@ def compatible(graph: CompiledGraph, cells: Cells) -> str:
 
 
 def plan(machine: Machine, records: Mapping[TaskKey, TaskRecord], retrying: bool = False) -> list[Active]:
-    """The tasks to run now, in node order: the ready ones, waiting ones with a newly decided question, and when `retrying`
-    the failed ones."""
-    return sorted((task for task in machine.tasks.values() if _runs(task, records, retrying)), key=lambda one: one.sort_key)
+    """The tasks to run now, in node order: the ready ones, waiting ones with a newly decided question, and when
+    `retrying` the failed ones."""
+    return sorted(
+        (task for task in machine.tasks.values() if _runs(task, records, retrying)), key=lambda one: one.sort_key
+    )
 
 
 def newly_decided(task: Active, records: Mapping[TaskKey, TaskRecord]) -> bool:
@@ -125,7 +129,9 @@ def _runs(task: Active, records: Mapping[TaskKey, TaskRecord], retrying: bool) -
 
 
 def _channels_digest(graph: CompiledGraph) -> str:
-    reducers = {path: {name: one.reducer for name, one in place.graph.channels.items()} for path, place in graph.places.items()}
+    reducers = {
+        path: {name: one.reducer for name, one in place.graph.channels.items()} for path, place in graph.places.items()
+    }
     return canonical.digest(reducers)[:8]
 
 
@@ -229,7 +235,11 @@ def _end_frame(machine: Machine, frame: Frame, applied: Applied) -> None:
     machine.close_frame(frame)
     edges = outer.frame.graph.outgoing[outer.place.node.id]
     if not fired:
-        error = {"type": "dead_end", "message": f"nested graph {frame.graph.id!r} ended and no terminal fired", "traceback": ""}
+        error = {
+            "type": "dead_end",
+            "message": f"nested graph {frame.graph.id!r} ended and no terminal fired",
+            "traceback": "",
+        }
         outer.nested = False
         machine.fail(outer)
         applied.results.append(TaskResult(outer.key, TaskStatus.FAILED, error=error))
@@ -246,7 +256,9 @@ def _conclude(machine: Machine, ran: list[Ran], applied: Applied) -> None:
     ended = {one.status for one in applied.results}
     if TaskStatus.REJECTED in ended or TaskStatus.CANCELLED in ended:
         applied.status = ThreadStatus.REJECTED if TaskStatus.REJECTED in ended else ThreadStatus.CANCELLED
-        applied.output = next(one.output for one in applied.results if one.status in (TaskStatus.REJECTED, TaskStatus.CANCELLED))
+        applied.output = next(
+            one.output for one in applied.results if one.status in (TaskStatus.REJECTED, TaskStatus.CANCELLED)
+        )
     elif failed := [task for task in machine.tasks.values() if task.failed]:
         failed.sort(key=lambda one: one.sort_key)
         applied.status, applied.error = ThreadStatus.FAILED, _error_of(failed, applied)

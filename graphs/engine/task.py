@@ -1,4 +1,4 @@
-"""One pass of one task: gates and hooks around the node's body, its attempts, and the boundary where pauses are opened."""
+"""One pass of one task: gates and hooks around the node's body, its attempts, and the boundary that opens pauses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Host(Services, Protocol):
     async def open_interrupt(self, question: Interrupt) -> Interrupt: ...
 
 
-class _Entered(Exception):  # noqa: N818 - no error: the gate before a nested graph is passed
+class _Entered(Exception):
     """The node's gates are passed and its nested graph opens."""
 
 
@@ -132,7 +132,9 @@ class TaskRun:
         if self.ctx.fault is not None:
             raise self.ctx.fault
         if self.ctx.raised:
-            raise PauseSwallowed(f"node {self.node.id!r} caught the pause that it had raised; let GraphInterrupt through")
+            raise PauseSwallowed(
+                f"node {self.node.id!r} caught the pause that it had raised; let GraphInterrupt through"
+            )
 
     async def _paused(self, pause: GraphInterrupt, started: float) -> Ran:
         if self.ctx.store_error is not None:
@@ -186,7 +188,10 @@ class TaskRun:
 
     def _repeated(self) -> int:
         pairs = zip(self.collected.states, self._earlier_states, strict=False)
-        return next((i for i, (now, then) in enumerate(pairs) if now != then), min(len(self.collected.states), len(self._earlier_states)))
+        return next(
+            (i for i, (now, then) in enumerate(pairs) if now != then),
+            min(len(self.collected.states), len(self._earlier_states)),
+        )
 
     async def _grouped(self, group: BaseExceptionGroup[BaseException], started: float) -> Ran | None:
         pauses, rest = group.split(GraphInterrupt)
@@ -270,7 +275,7 @@ class TaskRun:
         return self._targets()
 
     def _answered(self) -> bool:
-        """Whether answers take the place of the body: a node that is not run again, all of whose requests are decided."""
+        """Whether answers stand for the body: a node that is not run again, all of whose requests are decided."""
         asked = [one for one in self.journal.questions() if one.style == "request_input"]
         if self.node.rerun_on_resume or self.task.waiting is None or not asked:
             return False
@@ -298,7 +303,12 @@ class TaskRun:
 
     def _structural(self, where: str, message: str, payload: dict[str, Json]) -> None:
         draft = asking.build(
-            self.ctx.scope, "structural", message, payload=payload, schema=asking.STRUCTURAL_SCHEMA, reason=f"interrupt_{where}"
+            self.ctx.scope,
+            "structural",
+            message,
+            payload=payload,
+            schema=asking.STRUCTURAL_SCHEMA,
+            reason=f"interrupt_{where}",
         )
         value = answers.delivered(self.ctx.pose(draft, f"structural:{where}", 0))
         edits = value.get("state") if isinstance(value, dict) else None
@@ -405,7 +415,11 @@ def describe(error: BaseException) -> dict[str, Json]:
     """An error as JSON: `type` (a code for the engine's own), `message`, `traceback`; text that every store takes."""
     kind = error.code() if isinstance(error, SaysoError) else type(error).__name__
     lines = "".join(traceback.format_exception(error))
-    return {"type": kind, "message": _clean(str(error) or kind, 4_000), "traceback": _clean(lines[-_MAX_TRACEBACK:], _MAX_TRACEBACK)}
+    return {
+        "type": kind,
+        "message": _clean(str(error) or kind, 4_000),
+        "traceback": _clean(lines[-_MAX_TRACEBACK:], _MAX_TRACEBACK),
+    }
 
 
 def _clean(text: str, limit: int) -> str:

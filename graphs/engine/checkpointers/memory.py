@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
+from graphs.engine.answers import OPEN
 from graphs.engine.checkpointers import rules
 from graphs.engine.errors import LeaseLost, ThreadExists, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
@@ -183,7 +183,8 @@ class InMemoryCheckpointer:
 
 def _snapshot(ref: ThreadRef, thread: _Thread) -> Snapshot:
     tasks = {
-        key: TaskRecord(key, one.status, list(one.journal), list(one.interrupts), one.result) for key, one in thread.live.items()
+        key: TaskRecord(key, one.status, list(one.journal), list(one.interrupts), one.result)
+        for key, one in thread.live.items()
     }
     return Snapshot(
         ref,
@@ -228,7 +229,7 @@ def _keep(thread: _Thread, results: Sequence[TaskResult]) -> None:
 
 def _withdraw(thread: _Thread, questions: Any) -> None:
     for question in list(questions):
-        if question.status in rules.OPEN:
+        if question.status in OPEN:
             _put(thread, replace(question, status=InterruptStatus.WITHDRAWN))
 
 

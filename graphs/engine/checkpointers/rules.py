@@ -79,7 +79,9 @@ def interrupt_from_json(data: Mapping[str, Any], status: str, decision: Mapping[
     fields = {**data, "graph_path": tuple(data["graph_path"]), "expires_at": _time(data["expires_at"])}
     found = None
     if decision is not None:
-        found = Decision(**{**decision, "outcome": Outcome(decision["outcome"]), "decided_at": _time(decision["decided_at"])})
+        found = Decision(
+            **{**decision, "outcome": Outcome(decision["outcome"]), "decided_at": _time(decision["decided_at"])}
+        )
     return Interrupt(**fields, status=InterruptStatus(status), decision=found)
 
 

@@ -59,11 +59,37 @@ CREATE INDEX IF NOT EXISTS interrupts_open ON interrupts (thread) WHERE status I
 CREATE TABLE IF NOT EXISTS events (
     thread INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (thread, seq)) WITHOUT ROWID;
 """
-_OPEN = "status IN ('open', 'needs_info')"
+_AT_PLACE = (
+    "SELECT data, status, decision FROM interrupts"
+    " WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision=?"
+)
+_SUPERSEDE = "UPDATE interrupts SET status='superseded' WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision<?"
+_WITHDRAW = "UPDATE interrupts SET status='withdrawn' WHERE thread=? AND path=? AND visit=? AND status IN ('open', 'needs_info')"
+_WITHDRAW_ALL = "UPDATE interrupts SET status='withdrawn' WHERE thread=? AND status IN ('open', 'needs_info')"
+_NAMED_OR_OPEN = (
+    "SELECT data, status, decision FROM interrupts WHERE thread=?"
+    " AND (status IN ('open', 'needs_info') OR id IN (SELECT value FROM json_each(?))) ORDER BY n"
+)
+_CREATE = (
+    "INSERT INTO threads (graph_id, thread_id, status, fingerprint, version, input, step, next_seq, output, error,"
+    " metadata, full_step, full_bytes, delta_bytes) VALUES (?,?,?,?,?,?,0,1,'null','null',?,0,?,0)"
+)
+_ADVANCE = (
+    "UPDATE threads SET step=?, status=?, next_seq=?, output=?, error=?, full_step=?, full_bytes=?, delta_bytes=?"
+    " WHERE id=?"
+)
+_RESULTS = (
+    "SELECT t.path, t.visit, t.result FROM json_each(?) AS k JOIN tasks AS t ON t.thread=?"
+    " AND t.path=json_extract(k.value,'$[0]') AND t.visit=json_extract(k.value,'$[1]') WHERE t.result IS NOT NULL"
+)
+_FIND = (
+    "SELECT id, status, fingerprint, version, step, next_seq, input, output, error, full_step, full_bytes, delta_bytes"
+    " FROM threads WHERE graph_id=? AND thread_id=?"
+)
 
 
 class SQLiteCheckpointer:
-    """Keeps threads in the file `path`. Several processes may share it; a commit that came second raises `LeaseLost`."""
+    """Keeps threads in the file `path`. Processes may share it; a commit that came second raises `LeaseLost`."""
 
     #: Deltas since the last whole copy that are kept at least, before one outgrowing it makes the next.
     SMALL = 16_384
@@ -87,14 +113,14 @@ class SQLiteCheckpointer:
         with self._writing() as db:
             try:
                 cursor = db.execute(
-                    "INSERT INTO threads (graph_id, thread_id, status, fingerprint, version, input, step, next_seq, output,"
-                    " error, metadata, full_step, full_bytes, delta_bytes) VALUES (?,?,?,?,?,?,0,1,'null','null',?,0,?,0)",
+                    _CREATE,
                     (*row, _text(dict(start.metadata)), len(data)),
                 )
             except sqlite3.IntegrityError:
                 raise ThreadExists(f"graph {ref.graph_id!r} has a thread {ref.thread_id!r} already") from None
             db.execute(
-                "INSERT INTO checkpoints VALUES (?,0,1,?,'ready',?)", (cursor.lastrowid, data, self._clock.now().isoformat())
+                "INSERT INTO checkpoints VALUES (?,0,1,?,'ready',?)",
+                (cursor.lastrowid, data, self._clock.now().isoformat()),
             )
 
     async def load(self, ref: ThreadRef) -> Snapshot | None:
@@ -123,17 +149,11 @@ class SQLiteCheckpointer:
         place = (interrupt.path, interrupt.visit, interrupt.key, interrupt.ordinal)
         with self._writing() as db:
             id = self._row(db, ref)[0]
-            at_place = "thread=? AND path=? AND visit=? AND key=? AND ordinal=?"
-            found = db.execute(
-                f"SELECT data, status, decision FROM interrupts WHERE {at_place} AND revision=?",
-                (id, *place, interrupt.revision),
-            ).fetchone()
+            found = db.execute(_AT_PLACE, (id, *place, interrupt.revision)).fetchone()
             if found is not None:
                 return _question(found)
             _ensure_task(db, id, TaskKey(interrupt.path, interrupt.visit))
-            db.execute(
-                f"UPDATE interrupts SET status='superseded' WHERE {at_place} AND revision<?", (id, *place, interrupt.revision)
-            )
+            db.execute(_SUPERSEDE, (id, *place, interrupt.revision))
             db.execute(
                 "INSERT INTO interrupts (id, thread, path, visit, key, ordinal, revision, status, data)"
                 " VALUES (?,?,?,?,?,?,?,?,?)",
@@ -161,12 +181,11 @@ class SQLiteCheckpointer:
             decided = _decided(db, id, commit)
             status = ThreadStatus.RUNNING if decided else commit.status
             if status in rules.WITHDRAWS:
-                db.execute(f"UPDATE interrupts SET status='withdrawn' WHERE thread=? AND {_OPEN}", (id,))
+                db.execute(_WITHDRAW_ALL, (id,))
             sizes = self._checkpoint(db, row, commit, delta, status)
             db.executemany("INSERT INTO events VALUES (?,?,?)", [(id, *one) for one in events])
             db.execute(
-                "UPDATE threads SET step=?, status=?, next_seq=?, output=?, error=?, full_step=?, full_bytes=?, delta_bytes=?"
-                " WHERE id=?",
+                _ADVANCE,
                 (commit.step, str(status), next_seq + len(events), *ends, *sizes, id),
             )
         return decided
@@ -205,8 +224,7 @@ class SQLiteCheckpointer:
         wanted = _text([[key.path, key.visit] for key in keys])
         with self._reading() as db:
             rows = db.execute(
-                "SELECT t.path, t.visit, t.result FROM json_each(?) AS k JOIN tasks AS t ON t.thread=?"
-                " AND t.path=json_extract(k.value,'$[0]') AND t.visit=json_extract(k.value,'$[1]') WHERE t.result IS NOT NULL",
+                _RESULTS,
                 (wanted, self._row(db, ref)[0]),
             ).fetchall()
         found = [(TaskKey(path, visit), orjson.loads(data)) for path, visit, data in rows]
@@ -225,7 +243,9 @@ class SQLiteCheckpointer:
     def events(self, ref: ThreadRef) -> list[Mapping[str, Any]]:
         """The stored timeline, oldest first; `at` as ISO text."""
         with self._reading() as db:
-            rows = db.execute("SELECT data FROM events WHERE thread=? ORDER BY seq", (self._row(db, ref)[0],)).fetchall()
+            rows = db.execute(
+                "SELECT data FROM events WHERE thread=? ORDER BY seq", (self._row(db, ref)[0],)
+            ).fetchall()
         return [orjson.loads(data) for (data,) in rows]
 
     def questions(self, ref: ThreadRef) -> list[Interrupt]:
@@ -259,8 +279,7 @@ class SQLiteCheckpointer:
     @staticmethod
     def _find(db: sqlite3.Connection, ref: ThreadRef) -> Any:
         return db.execute(
-            "SELECT id, status, fingerprint, version, step, next_seq, input, output, error, full_step, full_bytes, delta_bytes"
-            " FROM threads WHERE graph_id=? AND thread_id=?",
+            _FIND,
             (ref.graph_id, ref.thread_id),
         ).fetchone()
 
@@ -274,7 +293,8 @@ class SQLiteCheckpointer:
     def _cells(db: sqlite3.Connection, id: int, full_step: int, step: int) -> Cells:
         cells: Cells = {}
         rows = db.execute(
-            "SELECT is_full, data FROM checkpoints WHERE thread=? AND step BETWEEN ? AND ? ORDER BY step", (id, full_step, step)
+            "SELECT is_full, data FROM checkpoints WHERE thread=? AND step BETWEEN ? AND ? ORDER BY step",
+            (id, full_step, step),
         )
         for is_full, data in rows:
             if is_full:
@@ -286,7 +306,9 @@ class SQLiteCheckpointer:
     @staticmethod
     def _tasks(db: sqlite3.Connection, id: int) -> dict[TaskKey, TaskRecord]:
         found: dict[TaskKey, TaskRecord] = {}
-        for path, visit, data in db.execute("SELECT path, visit, result FROM tasks WHERE thread=? AND applied=0", (id,)):
+        for path, visit, data in db.execute(
+            "SELECT path, visit, result FROM tasks WHERE thread=? AND applied=0", (id,)
+        ):
             key = TaskKey(path, visit)
             result = None if data is None else rules.result_from_json(key, orjson.loads(data))
             found[key] = TaskRecord(key, TaskStatus.RUNNING if result is None else result.status, result=result)
@@ -309,10 +331,7 @@ class SQLiteCheckpointer:
                 (id, path, visit, int(applied and done), data),
             )
             if done:
-                db.execute(
-                    f"UPDATE interrupts SET status='withdrawn' WHERE thread=? AND path=? AND visit=? AND {_OPEN}",
-                    (id, path, visit),
-                )
+                db.execute(_WITHDRAW, (id, path, visit))
 
     def _checkpoint(
         self, db: sqlite3.Connection, row: Any, commit: Commit, delta: str, status: ThreadStatus
@@ -321,7 +340,9 @@ class SQLiteCheckpointer:
         is_full = delta_bytes > max(2 * full_bytes, self.SMALL) or commit.step - full_step >= self.MAX_ROWS
         data = _text(commit.full()) if is_full else delta
         at = self._clock.now().isoformat()
-        db.execute("INSERT INTO checkpoints VALUES (?,?,?,?,?,?)", (id, commit.step, int(is_full), data, str(status), at))
+        db.execute(
+            "INSERT INTO checkpoints VALUES (?,?,?,?,?,?)", (id, commit.step, int(is_full), data, str(status), at)
+        )
         return (commit.step, len(data), 0) if is_full else (full_step, full_bytes, delta_bytes)
 
 
@@ -343,11 +364,7 @@ def _question(row: Sequence[Any]) -> Interrupt:
 
 
 def _named_or_open(db: sqlite3.Connection, id: int, ids: Sequence[str]) -> dict[str, Interrupt]:
-    rows = db.execute(
-        f"SELECT data, status, decision FROM interrupts WHERE thread=? AND ({_OPEN} OR id IN (SELECT value FROM json_each(?)))"
-        " ORDER BY n",
-        (id, _text(list(ids))),
-    ).fetchall()
+    rows = db.execute(_NAMED_OR_OPEN, (id, _text(list(ids)))).fetchall()
     return {one.id: one for one in map(_question, rows)}
 
 
