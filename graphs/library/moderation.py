@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from graphs.engine.asking import interrupt, request_human_input
-from graphs.engine.binding import ExecutableInput
+from graphs.engine.context import ExecutableInput
 from graphs.engine.graph import Graph
 
 #: What the automatic check looks for; two links or more read as advertising.

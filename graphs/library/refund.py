@@ -8,8 +8,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from graphs.engine.asking import ask
+from graphs.engine.context import Context
 from graphs.engine.graph import Graph
-from graphs.engine.task import Context, Event
+from graphs.engine.outputs import Event
 
 #: Up to this amount nobody is asked.
 THRESHOLD = 50

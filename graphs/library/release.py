@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from graphs.engine.asking import ask
+from graphs.engine.context import Context
 from graphs.engine.graph import Graph
-from graphs.engine.task import Context, Event
+from graphs.engine.outputs import Event
 
 #: What a reviewer of the notes fills in; `feedback` is read by the next draft.
 REVIEW = {

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from graphs.engine.asking import RequestInput
+from graphs.engine.context import Context
 from graphs.engine.graph import Graph
-from graphs.engine.task import Context, Event
+from graphs.engine.outputs import Event, RequestInput
 
 #: Up to this many days nobody is asked.
 FREE_DAYS = 1
