@@ -75,7 +75,7 @@ class TaskResult:
 
 @dataclass(slots=True)
 class TaskRecord:
-    """What the store knows of one task that has not been applied yet: its journal, its questions, its result if recorded."""
+    """What the store knows of a task that is not applied yet: its journal, its questions, its result if recorded."""
 
     key: TaskKey
     status: TaskStatus = TaskStatus.RUNNING
@@ -200,11 +200,13 @@ class Checkpointer(Protocol):
 
     async def record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
         """Record finished tasks of the running superstep ahead of its commit, so that a crash repeats none of them
-        (R4).""" ...
+        (R4)."""
+        ...
 
     async def commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
         """Write one superstep. Returns the questions of `commit.waiting` that were decided meanwhile (empty when
-        none).""" ...
+        none)."""
+        ...
 
     async def answer(self, ref: ThreadRef, answers: Sequence[Answer], *, actor: str = "") -> Sequence[Decision]:
         """Record answers, all or none, and return their decisions. The Django store goes through `decide`.

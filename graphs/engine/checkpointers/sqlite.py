@@ -63,8 +63,14 @@ _AT_PLACE = (
     "SELECT data, status, decision FROM interrupts"
     " WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision=?"
 )
-_SUPERSEDE = "UPDATE interrupts SET status='superseded' WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision<?"
-_WITHDRAW = "UPDATE interrupts SET status='withdrawn' WHERE thread=? AND path=? AND visit=? AND status IN ('open', 'needs_info')"
+_SUPERSEDE = (
+    "UPDATE interrupts SET status='superseded'"
+    " WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision<?"
+)
+_WITHDRAW = (
+    "UPDATE interrupts SET status='withdrawn'"
+    " WHERE thread=? AND path=? AND visit=? AND status IN ('open', 'needs_info')"
+)
 _WITHDRAW_ALL = "UPDATE interrupts SET status='withdrawn' WHERE thread=? AND status IN ('open', 'needs_info')"
 _NAMED_OR_OPEN = (
     "SELECT data, status, decision FROM interrupts WHERE thread=?"
