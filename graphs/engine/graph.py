@@ -61,6 +61,12 @@ class Edge:
         return self.when is not None or self.default
 
 
+#: How a node with several incoming edges fires. `merge` (the default) and `all` wait for every branch that can still reach
+#: it; its input is {source: output}, except that under `merge` a lone arrival comes as it is, since of two ways that
+#: exclude each other only one ever arrives. `any` fires at once with what has arrived, again for each later arrival.
+JOINS = ("merge", "all", "any")
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """One node: what it runs and how."""
@@ -72,7 +78,7 @@ class Node:
     retry: NodeRetryPolicy = ONCE
     timeout: float | None = None
     on_error: Binder | None = None
-    join: str = "all"
+    join: str = "merge"
     crash: str = "idempotent"
     label: str = ""
     rerun_on_resume: bool = False
@@ -136,12 +142,12 @@ class Graph:
         retry: NodeRetryPolicy | None = None,
         timeout: float | None = None,
         on_error: Callable[..., Any] | None = None,
-        join: str = "all",
+        join: str = "merge",
         crash: str = "idempotent",
         label: str = "",
         rerun_on_resume: bool | None = None,
     ) -> Graph:
-        """Add a node: a function, a graph or an agent. `timeout` is in seconds an attempt; `join` is all or any;
+        """Add a node: a function, a graph or an agent. `timeout` is in seconds an attempt; `join` is one of JOINS;
         `crash` is idempotent, pure or at_most_once; `rerun_on_resume` says whether an answered `RequestInput` runs it
         again."""
         _plain_id(id, "node")
@@ -152,8 +158,8 @@ class Graph:
         kind = _kind(id, body)
         if kind == "graph" and (retry or timeout is not None or on_error or crash != "idempotent"):
             raise DefinitionError(f"node {id!r} is a graph: put retry, timeout, on_error and crash on its own nodes")
-        if join not in ("all", "any"):
-            raise DefinitionError(f"node {id!r}: join is 'all' or 'any', not {join!r}")
+        if join not in JOINS:
+            raise DefinitionError(f"node {id!r}: join is one of {', '.join(JOINS)}, not {join!r}")
         if crash not in MODES:
             raise DefinitionError(f"node {id!r}: crash is one of {', '.join(sorted(MODES))}, not {crash!r}")
         rerun = rerun_on_resume if rerun_on_resume is not None else bool(getattr(body, "rerun_on_resume", False))

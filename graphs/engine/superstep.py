@@ -226,7 +226,8 @@ def _fire(machine: Machine, frame: Frame, node_id: str) -> None:
         frame.joins[node_id] = left
     else:
         del frame.joins[node_id]
-    machine.schedule(frame, node_id, value)
+    alone = len(value) == 1 and frame.graph.nodes[node_id].join == "merge"
+    machine.schedule(frame, node_id, next(iter(value.values())) if alone else value)
 
 
 def _end_frame(machine: Machine, frame: Frame, applied: Applied) -> None:

@@ -38,7 +38,7 @@ def check_tone(inp: ExecutableInput) -> dict[str, Any]:
     """Ask for a word about the tone; a rejection arrives as its text, which is no option and so means: too harsh."""
     tones = ["friendly", "neutral", "harsh"]
     reply = request_human_input(
-        inp, f"How does {inp.prompt['author']} sound?", kind="choice", options=tones, text=inp.prompt["text"]
+        inp, f"How does {inp.input['author']} sound?", kind="choice", options=tones, text=inp.input["text"]
     )
     return {"tone": reply if reply in tones else "harsh", "remark": "" if reply in tones else str(reply)}
 

@@ -98,7 +98,7 @@ def test_release_revises_until_approved_and_stops_before_the_roll_out() -> None:
     play.answer(rejected={"review": "Mention the fix"})
     assert play.asked == ["review"]
     assert "Mention the fix" in play.result.interrupts[0].value["notes"]
-    play.answer({"review": True})
+    play.answer({"review": {}})
     assert play.asked == ["roll_out"]
     play.answer({"roll_out": True})
     assert play.output["released"] == "v2.4.0"
