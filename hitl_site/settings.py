@@ -92,7 +92,9 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
+                "graphs.web.shell.shell",
             ],
+            "builtins": ["graphs.web.tags"],
         },
     },
 ]

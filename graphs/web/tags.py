@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from graphs.web import words
+from graphs.models import Decision, Interrupt
+from graphs.web import asking, definitions, words
 from graphs.web.reading import pretty
 
 register = template.Library()
@@ -90,7 +92,7 @@ def until(moment: datetime | None) -> str:
     if moment is None:
         return ""
     seconds = (moment - timezone.now()).total_seconds()
-    return f"in {short_span(seconds)}" if seconds > 0 else f"{short_span(-seconds)} over"
+    return f"in {short_span(seconds)}" if seconds > 0 else f"by {short_span(-seconds)}"
 
 
 @register.filter
@@ -122,3 +124,56 @@ def initials(name: str) -> str:
 def capped(count: int) -> str:
     """A count as badges show it: nobody reads past 999, and the query behind it stops there (F28)."""
     return "999+" if count > 999 else str(count)
+
+
+@register.filter
+def is_past(moment: datetime) -> bool:
+    return moment <= timezone.now()
+
+
+@register.filter
+def hue(name: str) -> int:
+    """One of six colours for a name, the same each time."""
+    return zlib.crc32(str(name).encode("utf-8", "replace")) % 6
+
+
+@register.filter
+def question_title(interrupt: Interrupt) -> str:
+    return asking.title_of(interrupt)
+
+
+@register.filter
+def question_reason(interrupt: Interrupt) -> str:
+    return asking.reason_of(interrupt)
+
+
+@register.filter
+def graph_title(graph_id: str) -> str:
+    return definitions.title(graph_id)
+
+
+@register.filter
+def json_kind(value: Any) -> str:
+    """What a template needs to know of a JSON value to show it as a tree."""
+    if isinstance(value, dict):
+        return "object" if value else "empty"
+    if isinstance(value, list):
+        return "list" if value else "empty"
+    return "leaf"
+
+
+@register.filter
+def pairs(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    """An object's items; a template's `.items` would find a key of that name first."""
+    return list(value.items())
+
+
+@register.filter
+def posted(form: dict[str, str], name: str) -> str:
+    return form.get(name, "")
+
+
+@register.filter
+def verdict(interrupt: Interrupt) -> Decision | None:
+    """The decision that counts: the one of the last round, out of the rows that were read with the list."""
+    return max(interrupt.decisions.all(), key=lambda decision: decision.round, default=None)

@@ -1,6 +1,32 @@
+"""Every page's address. Names carry no namespace, so templates and redirects read as the pages are called."""
+
 from __future__ import annotations
 
-from django.contrib.auth.views import LoginView
+from django.contrib.auth import views as auth
+from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-urlpatterns = [path("sign-in/", LoginView.as_view(), name="login")]
+from graphs.web import appearance, inbox, launch, review, threads
+
+urlpatterns = [
+    path("", inbox.home, name="home"),
+    path("inbox", inbox.inbox, name="inbox"),
+    path("review/<uuid:interrupt_id>", review.review, name="review"),
+    path("review/<uuid:interrupt_id>/comments", review.comment, name="review_comment"),
+    path("review/<uuid:interrupt_id>/payload.json", review.payload, name="review_payload"),
+    path("threads", threads.threads, name="threads"),
+    path("threads/<uuid:uid>", threads.thread, name="thread"),
+    path("threads/<uuid:uid>/cancel", threads.cancel, name="thread_cancel"),
+    path("threads/<uuid:uid>/retry", threads.retry, name="thread_retry"),
+    path("threads/<uuid:uid>/comments", threads.comment, name="thread_comment"),
+    path("launch", launch.launcher, name="launcher"),
+    path("launch/<str:graph_id>", launch.launch, name="launch"),
+    path("theme", login_not_required(appearance.theme), name="theme"),
+    path("accounts/login/", auth.LoginView.as_view(template_name="accounts/login.html"), name="login"),
+    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path(
+        "accounts/password/",
+        auth.PasswordChangeView.as_view(template_name="accounts/password.html", success_url="/"),
+        name="password_change",
+    ),
+]

@@ -49,7 +49,7 @@ NODE: dict[str, Look] = {
     "idle": Look("not reached", "circle-dashed", "grey"),
     "next": Look("next", "clock", "blue"),
     TaskStatus.RUNNING: Look("running", "loader-2", "blue"),
-    TaskStatus.WAITING: Look("waiting for a person", "hand-stop", "amber"),
+    TaskStatus.WAITING: Look("waiting", "hand-stop", "amber"),
     TaskStatus.FINISHED: Look("finished", "check", "green"),
     TaskStatus.FAILED: Look("failed", "alert-circle", "red"),
     TaskStatus.REJECTED: Look("rejected", "circle-x", "red"),

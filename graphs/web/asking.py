@@ -1,0 +1,135 @@
+"""A question as a card: which buttons it has, what they are called, and which form stands above them (DESIGN 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphs.engine.statuses import Outcome
+from graphs.models import Interrupt
+from graphs.web.forms import Field, build
+from graphs.web.forms.mapping import resolve
+
+#: The field that Approve and Reject set themselves, so the form does not ask for it again.
+VERDICT = "approved"
+#: Ways of asking whose node cannot be told "rejected" unless its schema has the verdict.
+WITHOUT_REJECT = {"request_input", "effect"}
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One button. `bare` ones take the form as far as it is filled in: a rejection asks for nothing more."""
+
+    name: str
+    outcome: Outcome
+    label: str
+    icon: str
+    tone: str
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the reviewer can fill in and press; `free` offers an answer in words or JSON where no schema asks."""
+
+    acts: list[Act] = field(default_factory=list)
+    form: Field | None = None
+    free: bool = False
+    verdict: bool = False
+
+    def act(self, name: str) -> Act | None:
+        """The act of a posted button; only what was offered counts."""
+        return next((act for act in self.acts if act.name == name), None)
+
+
+def card(interrupt: Interrupt) -> Card:
+    """The card of a question, by its way of asking and its schema."""
+    schema, options = interrupt.response_schema, offered(interrupt)
+    if verdict_in(schema):
+        form = build(schema, skip=frozenset({VERDICT}))
+        return Card([approve(interrupt), reject(interrupt)], form if form.children else None, verdict=True)
+    if schema or options:
+        form = build(schema or {}, options=options)
+        return Card(_acts(interrupt, form), form)
+    if interrupt.style == "structural":
+        return Card([Act("approve", Outcome.APPROVED, "Continue", "player-play", "go"), reject(interrupt)])
+    if interrupt.style in WITHOUT_REJECT:
+        return Card([answer()], free=True)
+    return Card([approve(interrupt), reject(interrupt), answer(quiet=True)], free=True)
+
+
+def _acts(interrupt: Interrupt, form: Field) -> list[Act]:
+    # `ask` hands its author the whole Decision, so a form beside it is a supplement to yes or no.
+    if interrupt.style == "ask" and form.widget == "group":
+        return [approve(interrupt), reject(interrupt)]
+    return [answer()] if interrupt.style in WITHOUT_REJECT else [answer(), reject(interrupt)]
+
+
+def approve(interrupt: Interrupt) -> Act:
+    return Act("approve", Outcome.APPROVED, f"Approve{object_of(interrupt)}", "check", "go")
+
+
+def reject(interrupt: Interrupt) -> Act:
+    return Act("reject", Outcome.REJECTED, f"Reject{object_of(interrupt)}", "x", "stop", bare=True)
+
+
+def answer(*, quiet: bool = False) -> Act:
+    return Act("answer", Outcome.ANSWERED, "Send answer", "send", "quiet" if quiet else "go")
+
+
+def object_of(interrupt: Interrupt) -> str:
+    """What the buttons act on: the author's word, else the tool's name; nothing that would be a guess."""
+    metadata = interrupt.metadata if isinstance(interrupt.metadata, Mapping) else {}
+    named = metadata.get("act") or (interrupt.name if interrupt.style == "tool" else "") or metadata.get("tool") or ""
+    return f" {named}" if isinstance(named, str) and 0 < len(named) <= 30 else ""
+
+
+def verdict_in(schema: Any) -> bool:
+    """Whether a schema has the boolean that Approve and Reject stand for."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
+        return False
+    return resolve(schema["properties"].get(VERDICT), schema).get("type") == "boolean"
+
+
+def offered(interrupt: Interrupt) -> list[Any]:
+    """The choices that the value or metadata offers (U28)."""
+    for source in (interrupt.payload, interrupt.metadata):
+        options = source.get("options") if isinstance(source, Mapping) else None
+        if isinstance(options, list) and options:
+            return options
+    return []
+
+
+def shown_value(interrupt: Interrupt) -> Any:
+    """What the question is about: its payload, with what `metadata` adds; choices are shown as choices."""
+    metadata = interrupt.metadata if isinstance(interrupt.metadata, Mapping) else {}
+    beside = {key: value for key, value in metadata.items() if key not in ("options", "act")}
+    if not beside:
+        return interrupt.payload
+    if interrupt.payload is None:
+        return beside
+    return (
+        {**interrupt.payload, **beside}
+        if isinstance(interrupt.payload, dict)
+        else {"value": interrupt.payload, **beside}
+    )
+
+
+def title_of(interrupt: Interrupt) -> str:
+    """The question as a heading. The first line of the message; the rest is shown below it."""
+    first = interrupt.message.strip().split("\n", 1)[0]
+    return first[:200] or f"{interrupt.node_id} asks for an answer"
+
+
+def reason_of(interrupt: Interrupt) -> str:
+    """Why it is asked, in one line, where the author said so."""
+    reason = interrupt.reason
+    if isinstance(reason, Mapping):
+        reason = next(
+            (reason[key] for key in ("reason", "message", "text", "why") if isinstance(reason.get(key), str)), ""
+        )
+    if not isinstance(reason, str) or reason == "input_required":
+        return ""
+    plain = reason.replace("_", " ") if reason.isidentifier() else reason
+    return plain[:1].upper() + plain[1:]

@@ -1,0 +1,9 @@
+"""JSON Schema to form and back, by a mapping of our own: types are kept, and nothing is ever left without a field."""
+
+from __future__ import annotations
+
+from graphs.web.forms.fields import Field, Option
+from graphs.web.forms.mapping import build
+from graphs.web.forms.reading import Problem, attach, read
+
+__all__ = ["Field", "Option", "Problem", "attach", "build", "read"]

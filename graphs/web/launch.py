@@ -1,0 +1,88 @@
+"""The launcher: every registered graph as a card, and a form of its input."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
+
+from graphs.actions import threads as actions
+from graphs.actions.errors import InputInvalid, Refused
+from graphs.engine.errors import AnswerInvalid, PayloadError
+from graphs.engine.graph import CompiledGraph
+from graphs.library import registry
+from graphs.models import Thread
+from graphs.web.errors import refused
+from graphs.web.forms import Field, Problem, attach, build, read
+from graphs.web.forms.fields import ABSENT
+from graphs.web.people import person
+from graphs.web.reading import pretty
+from graphs.web.shell import page
+from graphs.web.submission import KEY
+
+
+@require_safe
+def launcher(request: HttpRequest) -> HttpResponse:
+    """The cards. A module that failed to import is listed with its error and breaks nothing else."""
+    entries = registry.entries()
+    context = {
+        "nav": "launch",
+        "graphs": [entry.graph for entry in entries if entry.graph is not None],
+        "broken": [entry for entry in entries if entry.graph is None],
+    }
+    return page(request, "launch/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def launch(request: HttpRequest, graph_id: str) -> HttpResponse:
+    try:
+        graph = registry.get(graph_id)
+    except registry.UnknownGraph:
+        raise Http404 from None
+    form = build(graph.input_schema)
+    if request.method == "POST":
+        return start(request, graph, form)
+    return shown(request, graph, form, uuid.uuid4().hex)
+
+
+def shown(
+    request: HttpRequest,
+    graph: CompiledGraph,
+    form: Field,
+    key: str,
+    problems: list[tuple[Field | None, Problem]] | None = None,
+) -> HttpResponse:
+    mine = Thread.objects.visible_to(person(request)).filter(graph_id=graph.id)
+    context: dict[str, Any] = {
+        "nav": "launch",
+        "graph": graph,
+        "form": form,
+        "key": key,
+        "problems": problems or [],
+        "schema": pretty(graph.input_schema) if graph.input_schema else "",
+        "last": mine.defer("input", "output", "metadata").order_by("-pk")[:5],
+    }
+    return page(request, "launch/form.html", context, status=422 if problems else 200)
+
+
+def start(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpResponse:
+    """Start a thread once: the same key again leads to the thread that it started."""
+    key = request.POST.get("key", "")
+    key = key if KEY.fullmatch(key) else uuid.uuid4().hex
+    value, problems = read(form, request.POST)
+    if not problems:
+        try:
+            given = None if value is ABSENT else value
+            thread = actions.start(person(request), graph.id, given, submission_key=key, channel="form")
+        except (InputInvalid, AnswerInvalid) as error:
+            problems = [Problem(pointer, message) for pointer, message in error.problems]
+        except PayloadError as error:
+            problems = [Problem(error.path, str(error))]
+        except Refused as error:
+            return refused(request, error)
+        else:
+            return redirect("thread", uid=thread.uid)
+    return shown(request, graph, form, key, attach(form, problems))

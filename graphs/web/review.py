@@ -1,0 +1,216 @@
+"""The review page: the conversation behind a question, the question as a card, and the decision."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from graphs.actions import comments, decisions
+from graphs.actions.errors import AlreadyDecided, InputInvalid, NoLongerOpen, NotFound, Refused, Stale, status_of
+from graphs.engine.errors import AnswerInvalid, PayloadError
+from graphs.models import AuditEntry, Decision, Interrupt
+from graphs.permissions import can
+from graphs.web import asking, listing, progress, talk
+from graphs.web.definitions import labels, title
+from graphs.web.errors import answers_refusals
+from graphs.web.forms import Problem
+from graphs.web.people import person
+from graphs.web.reading import facts, pretty
+from graphs.web.shell import page
+from graphs.web.submission import Submission, typed_texts
+
+#: More raw JSON than this helps nobody on a page; the whole value is a download (U17).
+RAW_SHOWN = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why an answer was not used, and what its author had typed."""
+
+    title: str
+    text: str
+    typed: list[tuple[str, str]]
+    newer_id: str | None = None
+
+
+def opened(user: User, interrupt_id: uuid.UUID) -> Interrupt:
+    """One question that this person may see; a foreign id is the same as a missing one (S02)."""
+    rows = Interrupt.objects.visible_to(user).select_related("queue", "task", "thread", "thread__conversation")
+    found = rows.filter(pk=interrupt_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def review(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
+    interrupt = opened(person(request), interrupt_id)
+    if request.method == "POST":
+        return decide(request, interrupt)
+    return shown(request, review_context(request, interrupt))
+
+
+def shown(request: HttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    return page(request, "review/page.html", {"nav": "inbox"} | context, status=status)
+
+
+def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submission | None = None) -> dict[str, Any]:
+    """All that the page and the inbox's pane show of one question."""
+    user = person(request)
+    card = submission.card if submission else asking.card(interrupt)
+    spoken = talk.read(interrupt.thread, interrupt)
+    names = labels(interrupt.thread)
+    value = asking.shown_value(interrupt)
+    waiting = interrupt.status in ("open", "needs_info")
+    decision = next(
+        (d for question in spoken.questions if question == interrupt for d in question.decisions.all()), None
+    )
+    return {
+        "item": interrupt,
+        "thread": interrupt.thread,
+        "graph_title": title(interrupt.thread.graph_id),
+        "node_label": names.get(interrupt.node_id, interrupt.node_id),
+        "question": asking.title_of(interrupt),
+        "message_rest": interrupt.message.strip().partition("\n")[2].strip(),
+        "reason": asking.reason_of(interrupt),
+        "waiting": waiting,
+        "card": card,
+        "may_decide": waiting and can(user, "decide", interrupt),
+        "facts": facts(value) if value is not None else [],
+        "value": value,
+        "raw": pretty(interrupt.payload)[:RAW_SHOWN],
+        "schema": pretty(interrupt.response_schema) if interrupt.response_schema else "",
+        "key": submission.key if submission else uuid.uuid4().hex,
+        "typed": submission.posted if submission else {},
+        "problems": submission.pairs if submission else [],
+        "talk": spoken,
+        "decision": decision,
+        "receipt": receipt(decision),
+        "progress": progress.of(interrupt.thread, names, spoken.questions),
+        "others": [one for one in spoken.questions if one.status in ("open", "needs_info") and one != interrupt],
+        "newer": newer(interrupt, spoken.questions),
+        "next_item": next_item(user, interrupt, request),
+        "back": back(request),
+        "from": listing.parse(QueryDict(request.GET.get("from", "")[:1000])).query(),
+    }
+
+
+def receipt(decision: Decision | None) -> AuditEntry | None:
+    """The audit entry of a decision: its number and digest are what a reviewer can quote."""
+    return AuditEntry.objects.filter(pk=decision.audit_seq).first() if decision else None
+
+
+def newer(interrupt: Interrupt, questions: list[Interrupt]) -> Interrupt | None:
+    """The question that replaced this one."""
+    if interrupt.status != "superseded":
+        return None
+    later = [
+        one
+        for one in questions
+        if (one.task_id, one.key, one.ordinal) == (interrupt.task_id, interrupt.key, interrupt.ordinal)
+        and one.revision > interrupt.revision
+    ]
+    return later[-1] if later else None
+
+
+def next_item(user: User, interrupt: Interrupt, request: HttpRequest) -> Interrupt | None:
+    """The next question to decide, in the order of the list that this one was opened from."""
+    wanted = listing.parse(QueryDict(request.GET.get("from", "")[:1000]))
+    rows = listing.narrow(listing.visible(user, "open"), wanted).exclude(pk=interrupt.pk)
+    order = ("created_at", "pk") if wanted.sort == "oldest" else ("-created_at", "-pk")
+    return rows.only("pk", "message", "node_id").order_by(*order).first()
+
+
+def back(request: HttpRequest) -> str:
+    """The inbox as it was left; only its query travels, so no address of others can be put here."""
+    query = listing.parse(QueryDict(request.GET.get("from", "")[:1000])).query()
+    return reverse("inbox") + (f"?{query}" if query else "")
+
+
+def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
+    """One answer: read the form, call the one action, show what came of it."""
+    submission = Submission.read(interrupt, request.POST)
+    # A late answer is told who decided, not what its form lacks.
+    if submission.problems and (submission.act is None or submission.current):
+        return again(request, interrupt, submission)
+    try:
+        given = decisions.Given(**submission.given())
+        decisions.decide(person(request), [given], channel="form", submission_key=submission.key or None)
+    except NotFound as error:
+        raise Http404 from error
+    except (InputInvalid, AnswerInvalid) as error:
+        submission.blame([Problem(pointer, message) for pointer, message in error.problems])
+        return again(request, interrupt, submission)
+    except PayloadError as error:
+        submission.blame([Problem(error.path, str(error))])
+        return again(request, interrupt, submission)
+    except Refused as error:
+        return conflict(request, interrupt, submission, error)
+    query = request.GET.get("from", "")
+    return redirect(decided_at(interrupt, query), permanent=False)
+
+
+def decided_at(interrupt: Interrupt, query: str) -> str:
+    address = reverse("review", args=[interrupt.pk])
+    if not query:
+        return address
+    kept = QueryDict(mutable=True)
+    kept["from"] = query
+    return f"{address}?{kept.urlencode()}"
+
+
+def again(request: HttpRequest, interrupt: Interrupt, submission: Submission) -> HttpResponse:
+    """422: the page once more, each problem beside its field, everything typed kept, the question open."""
+    return shown(request, review_context(request, interrupt, submission), status=422)
+
+
+def conflict(request: HttpRequest, interrupt: Interrupt, submission: Submission, error: Refused) -> HttpResponse:
+    """409 or 403: what happened meanwhile, with a copy of what was typed. Losing a race is normal, and looks it."""
+    status = status_of(error)
+    fresh = opened(person(request), interrupt.pk)
+    typed = typed_texts(submission)
+    if isinstance(error, AlreadyDecided):
+        told = error.receipt
+        who = told.reviewer_name or "The system"
+        found = Conflict(f"{who} {told.outcome} this", "Your answer was not used. The receipt is below.", typed)
+    elif isinstance(error, Stale):
+        found = Conflict(
+            "The question changed while you were reading", "Read it again; your answer was not used.", typed
+        )
+        submission.key = uuid.uuid4().hex
+    elif isinstance(error, NoLongerOpen):
+        found = Conflict("This question is no longer open", error.reason, typed, error.newer_id)
+    else:
+        found = Conflict("This was not done", str(error), typed)
+    kept = submission if fresh.status in ("open", "needs_info") else None
+    return shown(request, review_context(request, fresh, kept) | {"conflict": found}, status=status)
+
+
+@require_POST
+@answers_refusals
+def comment(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
+    """A remark beside the question. It answers nothing (U02)."""
+    interrupt = opened(person(request), interrupt_id)
+    text = request.POST.get("text", "").strip()
+    if text:
+        comments.add(person(request), interrupt=interrupt, text=text)
+    return redirect(decided_at(interrupt, request.GET.get("from", "")))
+
+
+@require_safe
+def payload(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
+    """The whole value as a file, for what is too large to read on a page (U17)."""
+    interrupt = opened(person(request), interrupt_id)
+    body = orjson.dumps(interrupt.payload, option=orjson.OPT_INDENT_2)
+    response = HttpResponse(body, content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{interrupt.pk}.json"'
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,49 @@
+"""What every page shares: the layout around it, the navigation's count, and how a page is rendered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.functional import SimpleLazyObject
+
+from graphs.models import Interrupt
+
+#: Counting stops here; a badge shows "999+".
+MOST_COUNTED = 1000
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Context processor. The count runs only where a template shows it."""
+    return {
+        "layout": "layouts/parts.html" if wants_parts(request) else "layouts/page.html",
+        "open_count": SimpleLazyObject(lambda: open_count(request)),
+        "theme": theme(request),
+    }
+
+
+def wants_parts(request: HttpRequest) -> bool:
+    """Scripts fetch the same address as people; they get it without the frame around it."""
+    return request.headers.get("HX-Request") == "true" or request.headers.get("X-Parts") == "1"
+
+
+def theme(request: HttpRequest) -> str:
+    """The chosen theme, from a cookie, so that the first byte of a page already has it and nothing flashes."""
+    chosen = request.COOKIES.get("sayso_theme", "")
+    return chosen if chosen in ("light", "dark") else "system"
+
+
+def open_count(request: HttpRequest) -> int:
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return 0
+    return Interrupt.objects.visible_to(user).waiting()[:MOST_COUNTED].count()
+
+
+def page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    """Render one page. Pages hold payloads, so no cache keeps them, and one address has two shapes."""
+    response = render(request, template, context, status=status)
+    response["Cache-Control"] = "no-store"
+    response["Vary"] = "Cookie, HX-Request, X-Parts"
+    return response

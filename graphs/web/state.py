@@ -1,0 +1,42 @@
+"""A thread's state as its last checkpoint left it, for reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from graphs.engine.ports import Cells, Delta
+from graphs.models import Checkpoint, Thread
+from graphs.web.reading import pretty
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Channels first, which are what authors write to; the machinery's own cells below them."""
+
+    step: int
+    channels: list[tuple[str, str]]
+    rest: list[tuple[str, str]]
+
+
+def read(thread: Thread) -> Shown:
+    """The cells of the last full checkpoint with the deltas since: a bounded tail, however long the history."""
+    rows = Checkpoint.objects.filter(thread=thread, step__gte=thread.full_step).order_by("step")
+    cells: Cells = {}
+    step = 0
+    for row in rows:
+        step = row.step
+        apply(cells, row)
+    named = sorted(cells.items())
+    channels = [(name.partition(":")[2], pretty(value)) for name, value in named if name.startswith("channel:")]
+    rest = [(name, pretty(value)) for name, value in named if not name.startswith("channel:")]
+    return Shown(step, channels, rest)
+
+
+def apply(cells: Cells, row: Checkpoint) -> None:
+    data: dict[str, Any] = row.data or {}
+    if row.full:
+        cells.clear()
+        cells.update(data)
+        return
+    Delta(data.get("set", {}), data.get("append", {}), tuple(data.get("drop", ()))).apply(cells)

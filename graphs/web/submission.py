@@ -1,0 +1,122 @@
+"""One posted answer: which button, which question as it was seen, and the value of the form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphs.models import Interrupt
+from graphs.models.moves import ANSWERABLE
+from graphs.web import asking
+from graphs.web.asking import Act, Card
+from graphs.web.forms import Field, Problem, attach, read
+from graphs.web.forms.fields import ABSENT
+from graphs.web.forms.reading import loads
+
+KEY = re.compile(r"[0-9a-f]{32}")
+MOST_COMMENT = 10_000
+
+
+@dataclass(slots=True)
+class Submission:
+    """What was sent, kept whole so that a page can show it again."""
+
+    interrupt: Interrupt
+    posted: Mapping[str, str]
+    card: Card
+    act: Act | None
+    key: str
+    value: Any = None
+    problems: list[Problem] = field(default_factory=list)
+    pairs: list[tuple[Field | None, Problem]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, interrupt: Interrupt, posted: Mapping[str, str]) -> Submission:
+        """Take a posted form apart. Fields that the card did not offer are ignored (S09)."""
+        card = asking.card(interrupt)
+        key = posted.get("key", "")
+        found = cls(interrupt, posted, card, card.act(posted.get("act", "")), key if KEY.fullmatch(key) else "")
+        problems = found._read()
+        if len(posted.get("comment", "")) > MOST_COMMENT:
+            problems.append(Problem("#comment", f"A comment has at most {MOST_COMMENT} characters."))
+        if "\x00" in posted.get("comment", ""):
+            problems.append(Problem("#comment", "A comment cannot hold the character U+0000."))
+        found.blame(problems)
+        return found
+
+    def _read(self) -> list[Problem]:
+        problems: list[Problem] = []
+        value: Any = ABSENT
+        bare = self.act is not None and self.act.bare
+        if self.card.form is not None:
+            value, problems = read(self.card.form, self.posted, required=not bare)
+        elif self.card.free and self.act is not None and self.act.name == "answer":
+            value, problems = self._free()
+        if bare:
+            # A rejection counts whatever stands in the form; what cannot be read is left out, not held against it.
+            problems = []
+        if self.act is None:
+            return [Problem("#act", "Choose one of the buttons."), *problems]
+        self.value = self._verdict(None if value is ABSENT else value)
+        return problems
+
+    def _free(self) -> tuple[Any, list[Problem]]:
+        text = self.posted.get("free", "").replace("\r\n", "\n")
+        if self.posted.get("free_kind") != "json":
+            return (text, []) if text else (ABSENT, [Problem("#free", "Write the answer first.")])
+        try:
+            return loads(text), []
+        except ValueError as error:
+            return ABSENT, [Problem("#free", str(error))]
+
+    def _verdict(self, value: Any) -> Any:
+        """Set `approved` where the schema has it; a rejection without anything filled in has no value."""
+        if self.card.verdict and self.act is not None:
+            return {**(value if isinstance(value, dict) else {}), asking.VERDICT: not self.act.bare}
+        return value if value != {} or not (self.act and self.act.bare) else None
+
+    def blame(self, problems: Sequence[Problem]) -> None:
+        """Add problems and put them beside their fields."""
+        self.problems += problems
+        form = self.card.form
+        self.pairs += attach(form, problems) if form is not None else [(None, problem) for problem in problems]
+
+    @property
+    def version(self) -> int:
+        """The version that was on the page; 0, which no question has, where it was tampered with."""
+        version = self.posted.get("version", "")
+        return int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0
+
+    @property
+    def current(self) -> bool:
+        """Whether what was on the page is still what is asked."""
+        return self.interrupt.status in ANSWERABLE and self.interrupt.version == self.version
+
+    def given(self) -> dict[str, Any]:
+        """The arguments of `decisions.Given`: the question as the reviewer saw it, never as it is now."""
+        assert self.act is not None
+        return {
+            "interrupt_id": str(self.interrupt.pk),
+            "version": self.version,
+            "digest": self.posted.get("digest", "")[:64],
+            "outcome": self.act.outcome,
+            "value": self.value,
+            "comment": self.posted.get("comment", "").replace("\r\n", "\n").strip(),
+        }
+
+
+def typed_texts(submission: Submission) -> list[tuple[str, str]]:
+    """What its author had typed, by label, so that nothing of it is lost."""
+    texts: list[tuple[str, str]] = []
+    if submission.card.form is not None:
+        for one in submission.card.form.walk():
+            if one.text and one.widget not in ("group", "const"):
+                chosen = next((option.label for option in one.options if option.index == one.text), one.text)
+                texts.append((one.label, chosen))
+    elif free := submission.posted.get("free", ""):
+        texts.append(("Answer", free))
+    if comment := submission.posted.get("comment", "").strip():
+        texts.append(("Comment", comment))
+    return texts

@@ -1,0 +1,165 @@
+"""A thread as a conversation: what was asked for, what nodes and tools gave, what people said and decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Prefetch
+
+from graphs.engine.statuses import TaskStatus
+from graphs.models import Comment, Decision, Interrupt, JournalEntry, Task, Thread, ThreadEvent
+from graphs.web import asking
+from graphs.web.definitions import labels
+from graphs.web.reading import Fact, facts, pretty, prose
+
+#: A conversation longer than this shows its end, and says that there is more on the timeline.
+MOST = 200
+#: Values of a bubble past this many facts are folded.
+SHORT = 6
+END_WORDS = {
+    "completed": "The thread is completed.",
+    "failed": "The thread failed.",
+    "cancelled": "The thread was cancelled.",
+    "rejected": "The thread ended as rejected.",
+}
+
+
+@dataclass(slots=True)
+class Entry:
+    """One bubble. `prose` is what a node or agent says and is shown fenced; `facts` come from values."""
+
+    kind: str
+    at: datetime
+    who: str
+    icon: str
+    rank: int = 0
+    node: str = ""
+    text: str = ""
+    prose: str = ""
+    facts: list[Fact] = field(default_factory=list)
+    raw: str = ""
+    folded: bool = False
+    note: str = ""
+    interrupt: Interrupt | None = None
+    decision: Decision | None = None
+
+
+@dataclass(slots=True)
+class Talk:
+    """The entries before the question in view, and those that came after its decision."""
+
+    before: list[Entry]
+    after: list[Entry]
+    questions: list[Interrupt]
+    cut: bool = False
+
+
+def read(thread: Thread, current: Interrupt | None = None) -> Talk:
+    """The conversation of a thread in a fixed number of queries; the question in view is left to its card."""
+    names = labels(thread)
+    questions = questions_of(thread)
+    entries = [*_opening(thread), *_tasks(thread, names), *_tools(thread, names), *_events(thread, names)]
+    entries += [entry for question in questions if question != current for entry in _question(question, names)]
+    entries += _comments(thread)
+    entries.sort(key=lambda entry: (entry.at, entry.rank))
+    _fold_repeats(entries)
+    cut = len(entries) > MOST
+    entries = [entries[0], *entries[-MOST:]] if cut else entries
+    closed = current.closed_at if current is not None else None
+    before = [entry for entry in entries if closed is None or entry.at <= closed]
+    after = [entry for entry in entries if closed is not None and entry.at > closed]
+    return Talk(before, after, questions, cut)
+
+
+def _fold_repeats(entries: list[Entry]) -> None:
+    """A node that passes on what it was given says nothing new: its bubble becomes one line."""
+    shown = set()
+    for entry in entries:
+        if entry.kind in ("input", "node") and entry.raw:
+            if entry.raw in shown:
+                entry.kind, entry.text, entry.icon = "system", f"{entry.who} passed it on unchanged.", "check"
+            shown.add(entry.raw)
+
+
+def questions_of(thread: Thread) -> list[Interrupt]:
+    """Every question of a thread, oldest first, each with its decisions."""
+    decisions = Prefetch("decisions", queryset=Decision.objects.order_by("round"))
+    rows = thread.interrupts.select_related("queue", "task").prefetch_related(decisions)
+    return list(reversed(rows.defer("search", "task__output", "task__detail").order_by("-created_at", "-pk")[:MOST]))
+
+
+def _opening(thread: Thread) -> Iterator[Entry]:
+    who = thread.conversation.requester_name or "Somebody"
+    yield _value(Entry("input", thread.created_at, who, "user", rank=-2), thread.input)
+
+
+def _value(entry: Entry, value: Any) -> Entry:
+    """Put a value into a bubble: words as words, the rest as facts, all of it as JSON."""
+    entry.prose = prose(value)
+    if entry.kind == "input" and entry.prose:
+        entry.text, entry.prose = entry.prose, ""
+    elif not entry.prose and value is not None:
+        entry.facts = facts(value)
+        entry.folded = len(entry.facts) > SHORT
+    entry.raw = pretty(value) if isinstance(value, dict | list) and value else ""
+    return entry
+
+
+def _tasks(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
+    rows = Task.objects.filter(thread=thread, status=TaskStatus.FINISHED).defer("detail").order_by("-at", "-pk")[:MOST]
+    for task in rows:
+        name = names.get(task.path, task.path)
+        entry = Entry(
+            "node", task.at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else ""
+        )
+        yield _value(entry, task.output)
+
+
+def _tools(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
+    """Effects and tool calls, folded: their results are in the journal and nowhere else."""
+    rows = JournalEntry.objects.filter(task__thread=thread, state="done").select_related("task")
+    for row in rows.defer("task__output", "task__detail").order_by("-at", "-pk")[:MOST]:
+        name = names.get(row.task.path, row.task.path)
+        entry = _value(Entry("tool", row.at, row.key, "tool", rank=-1, node=row.task.path, note=name), row.value)
+        entry.folded = True
+        yield entry
+
+
+def _events(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
+    rows = ThreadEvent.objects.filter(thread=thread, type__in=["graph.node_error", "graph.end"]).order_by("-seq")[:MOST]
+    for row in rows:
+        data = row.data if isinstance(row.data, dict) else {}
+        if row.type == "graph.end":
+            status = str(data.get("status", ""))
+            if status in END_WORDS:
+                yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[status])
+        else:
+            name = names.get(row.path, row.path)
+            text = f"{data.get('type', 'Error')}: {data.get('message', '')}"
+            yield Entry("error", row.at, name, "alert-circle", rank=4, node=row.path, text=text)
+
+
+def _question(question: Interrupt, names: dict[str, str]) -> Iterator[Entry]:
+    name = names.get(question.node_id, question.node_id)
+    title = asking.title_of(question)
+    yield Entry(
+        "question",
+        question.created_at,
+        name,
+        "hand-stop",
+        rank=1,
+        node=question.node_id,
+        text=title,
+        interrupt=question,
+    )
+    for decision in question.decisions.all():
+        who = decision.reviewer_name or "The system"
+        yield Entry("receipt", decision.decided_at, who, "shield-check", rank=2, interrupt=question, decision=decision)
+
+
+def _comments(thread: Thread) -> Iterator[Entry]:
+    for comment in Comment.objects.filter(thread=thread).order_by("-created_at", "-pk")[:MOST]:
+        yield Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)

@@ -1,0 +1,203 @@
+"""Threads: the list, and one of them with its picture, conversation, timeline, state, questions and audit."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from graphs.actions import comments
+from graphs.actions import threads as actions
+from graphs.engine.statuses import ENDED, ThreadStatus
+from graphs.models import AuditEntry, Thread, ThreadEvent
+from graphs.permissions import can
+from graphs.web import picture, progress, state, talk
+from graphs.web.definitions import labels, title
+from graphs.web.errors import answers_refusals
+from graphs.web.people import person
+from graphs.web.reading import pretty
+from graphs.web.shell import page
+
+PAGE = 50
+TABS = {
+    "conversation": "Conversation",
+    "timeline": "Timeline",
+    "state": "State",
+    "questions": "Interrupts",
+    "audit": "Audit",
+}
+GROUPS: dict[str, tuple[str, list[ThreadStatus]]] = {
+    "all": ("All", []),
+    "waiting": ("Waiting", [ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED, ThreadStatus.WAITING_VERSION]),
+    "active": ("Running", [ThreadStatus.READY, ThreadStatus.RUNNING]),
+    "failed": ("Failed", [ThreadStatus.FAILED, ThreadStatus.QUARANTINED]),
+    "ended": ("Ended", [ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED]),
+}
+RETRIED = (ThreadStatus.FAILED, ThreadStatus.QUARANTINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Cancel or Retry; a disabled one says why."""
+
+    name: str
+    label: str
+    icon: str
+    why_not: str = ""
+
+
+@require_safe
+def threads(request: HttpRequest) -> HttpResponse:
+    user = person(request)
+    group = request.GET.get("show", "all")
+    group = group if group in GROUPS else "all"
+    text = request.GET.get("q", "").replace("\x00", "").strip()[:200]
+    rows = Thread.objects.visible_to(user)
+    if GROUPS[group][1]:
+        rows = rows.filter(status__in=GROUPS[group][1])
+    for word in text.split()[:10]:
+        rows = rows.filter(Q(title__icontains=word) | Q(graph_id__icontains=word) | Q(thread_id__icontains=word))
+    before = request.GET.get("before", "")
+    if before.isascii() and before.isdigit() and len(before) < 19:
+        rows = rows.filter(pk__lt=int(before))
+    found = list(rows.select_related("conversation").defer("input", "output", "metadata").order_by("-pk")[: PAGE + 1])
+    context = {
+        "nav": "threads",
+        "rows": [(thread, title(thread.graph_id)) for thread in found[:PAGE]],
+        "group": group,
+        "groups": [(name, label) for name, (label, _) in GROUPS.items()],
+        "q": text,
+        "next_before": found[PAGE - 1].pk if len(found) > PAGE else None,
+    }
+    return page(request, "threads/list.html", context)
+
+
+def opened(user: User, uid: uuid.UUID) -> Thread:
+    """One thread that this person may see; a foreign uid is the same as a missing one (S02)."""
+    found = Thread.objects.visible_to(user).select_related("conversation").filter(uid=uid).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@require_safe
+def thread(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """One thread. The tab is part of the address, so that every view of it can be linked and works without a script."""
+    user = person(request)
+    found = opened(user, uid)
+    tab = request.GET.get("tab", "conversation")
+    tab = tab if tab in TABS else "conversation"
+    names = labels(found)
+    questions = talk.questions_of(found)
+    drawn = picture.draw(found, questions)
+    context = {
+        "nav": "threads",
+        "thread": found,
+        "graph_title": title(found.graph_id),
+        "progress": progress.of(found, names, questions),
+        "elapsed": (found.ended_at or timezone.now()) - found.created_at,
+        "picture": drawn,
+        "buttons": (steering := buttons(user, found)),
+        # One reason for both is said once.
+        "why_not": steering[0].why_not if steering[0].why_not == steering[1].why_not else "",
+        "tabs": list(TABS.items()),
+        "tab": tab,
+        "questions": questions,
+        "open_questions": [one for one in questions if one.status in ("open", "needs_info")],
+        "output": pretty(found.output) if found.status == ThreadStatus.COMPLETED and found.output is not None else "",
+        **content(request, found, tab, names),
+    }
+    return page(request, "threads/page.html", context)
+
+
+def content(request: HttpRequest, found: Thread, tab: str, names: dict[str, str]) -> dict[str, Any]:
+    """What the chosen tab needs, and nothing for the others."""
+    if tab == "conversation":
+        return {"talk": talk.read(found)}
+    if tab == "timeline":
+        return timeline(request, found, names)
+    if tab == "state":
+        return {"state": state.read(found)}
+    if tab == "audit":
+        return {"entries": audit(found)}
+    return {}
+
+
+def timeline(request: HttpRequest, found: Thread, names: dict[str, str]) -> dict[str, Any]:
+    rows = ThreadEvent.objects.filter(thread=found)
+    kinds = list(rows.order_by("type").values_list("type", flat=True).distinct())
+    kind = request.GET.get("kind", "")
+    if kind in kinds:
+        rows = rows.filter(type=kind)
+    before = request.GET.get("before", "")
+    if before.isascii() and before.isdigit() and len(before) < 10:
+        rows = rows.filter(seq__lt=int(before))
+    shown = list(rows.order_by("-seq")[: PAGE * 4 + 1])
+    return {
+        "kinds": kinds,
+        "kind": kind if kind in kinds else "",
+        "events": [(event, names.get(event.path, event.path), detail(event)) for event in shown[: PAGE * 4]],
+        "before": shown[PAGE * 4 - 1].seq if len(shown) > PAGE * 4 else None,
+    }
+
+
+def detail(event: ThreadEvent) -> dict[str, Any]:
+    """The event's own numbers; what is left of its data is one word or a message."""
+    data = event.data if isinstance(event.data, dict) else {}
+    text = data.get("message") or data.get("status") or ""
+    return {"seconds": data.get("seconds"), "attempt": data.get("attempt"), "step": data.get("step"), "text": text}
+
+
+def audit(found: Thread) -> list[AuditEntry]:
+    """What was recorded of the thread and of its questions."""
+    ids = [str(pk) for pk in found.interrupts.values_list("pk", flat=True)[:PAGE]]
+    about = Q(object_type="thread", object_id=str(found.uid)) | Q(object_type="interrupt", object_id__in=ids)
+    return list(AuditEntry.objects.filter(about).order_by("-seq")[: PAGE * 2])
+
+
+def buttons(user: User, found: Thread) -> list[Button]:
+    """Cancel and Retry, each with the reason where it cannot be pressed."""
+    status = ThreadStatus(found.status)
+    may = can(user, "cancel", found)
+    theirs = "" if may else "Only the requester and operators may do this."
+    ended = f"The thread is {status} already." if status in ENDED and status != ThreadStatus.FAILED else ""
+    asked = "It is being cancelled." if found.cancel_at and not ended else ""
+    whole = "" if status in RETRIED else "Nothing has failed."
+    return [
+        Button("cancel", "Cancel", "ban", theirs or ended or asked),
+        Button("retry", "Retry", "refresh", theirs or whole or asked),
+    ]
+
+
+@require_POST
+@answers_refusals
+def cancel(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    found = opened(person(request), uid)
+    actions.cancel(person(request), found)
+    return redirect("thread", uid=uid)
+
+
+@require_POST
+@answers_refusals
+def retry(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    found = opened(person(request), uid)
+    actions.retry(person(request), found)
+    return redirect("thread", uid=uid)
+
+
+@require_POST
+@answers_refusals
+def comment(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """A remark beside the thread; it starts and resumes nothing (U02)."""
+    found = opened(person(request), uid)
+    text = request.POST.get("text", "").strip()
+    if text:
+        comments.add(person(request), thread=found, text=text)
+    return redirect("thread", uid=uid)

@@ -1,0 +1,65 @@
+// What fresh HTML gets: tabs out of sections, text areas that grow, date-times with a picker.
+import { showTimes } from "./times.js";
+
+let made = 0;
+
+function makeTabs(box) {
+  const panels = [...box.querySelectorAll(":scope > [data-tab]")];
+  if (panels.length < 2 || box.classList.contains("is-tabs")) return;
+  const list = document.createElement("div");
+  list.className = "tablist";
+  list.setAttribute("role", "tablist");
+  list.setAttribute("aria-label", "Ways to read it");
+  const tabs = panels.map((panel) => {
+    const tab = document.createElement("button");
+    const id = `tab-${++made}`;
+    Object.assign(tab, { type: "button", id, textContent: panel.dataset.tab });
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", `${id}-panel`);
+    panel.id = `${id}-panel`;
+    panel.setAttribute("role", "tabpanel");
+    panel.setAttribute("aria-labelledby", id);
+    list.append(tab);
+    return tab;
+  });
+  const choose = (index, focus = false) => {
+    tabs.forEach((tab, at) => {
+      tab.setAttribute("aria-selected", String(at === index));
+      tab.tabIndex = at === index ? 0 : -1;
+      panels[at].hidden = at !== index;
+    });
+    if (focus) tabs[index].focus();
+  };
+  list.addEventListener("click", (event) => {
+    const at = tabs.indexOf(event.target.closest("button"));
+    if (at >= 0) choose(at);
+  });
+  list.addEventListener("keydown", (event) => {
+    const at = tabs.indexOf(event.target);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    choose((to + tabs.length) % tabs.length, true);
+  });
+  box.prepend(list);
+  box.classList.add("is-tabs");
+  choose(0);
+}
+
+function grow(area) {
+  // Rows, not a height: the policy of the pages allows no style attribute.
+  const lines = area.value.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / 72)), 0);
+  const least = Number((area.dataset.least ??= area.getAttribute("rows") || "1"));
+  area.rows = Math.min(12, Math.max(least, lines));
+}
+
+export function enhance(root) {
+  for (const box of root.querySelectorAll("[data-tabs]")) makeTabs(box);
+  for (const area of root.querySelectorAll("textarea[data-grow]")) grow(area);
+  for (const button of root.querySelectorAll("[data-keys]")) button.hidden = false;
+  showTimes(root);
+}
+
+document.addEventListener("input", (event) => {
+  if (event.target.matches?.("textarea[data-grow]")) grow(event.target);
+});

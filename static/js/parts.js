@@ -1,0 +1,134 @@
+// Brings parts of a page up to date: fetch the page's own address, replace what the server changed, leave the rest alone.
+import { enhance } from "./enhance.js";
+
+const known = new WeakMap();
+
+// Tokens and ages differ on every render and mean no change.
+function essence(part) {
+  const copy = part.cloneNode(true);
+  for (const one of copy.querySelectorAll('input[name="csrfmiddlewaretoken"], input[name="key"]')) one.remove();
+  for (const time of copy.querySelectorAll("time")) {
+    time.textContent = "";
+    time.removeAttribute("title");
+    time.removeAttribute("data-zoned");
+  }
+  return copy.innerHTML;
+}
+
+export const remember = (root = document) => {
+  for (const part of root.querySelectorAll("[data-part]")) known.set(part, essence(part));
+};
+
+function keepOpen(old, fresh) {
+  const before = [...old.querySelectorAll("details")];
+  [...fresh.querySelectorAll("details")].forEach((one, at) => {
+    if (before[at]?.open) one.open = true;
+  });
+}
+
+function typedIn(card) {
+  const texts = [];
+  for (const field of card.querySelectorAll("textarea, input:not([type=hidden]):not([type=radio]):not([type=checkbox])")) {
+    const label = field.labels?.[0]?.firstChild?.textContent?.trim();
+    if (label && field.value.trim() && field.value !== field.defaultValue) texts.push([label, field.value]);
+  }
+  return texts;
+}
+
+// A card that somebody else closed keeps what was typed into it, as text to copy (U10).
+function keepTyped(old, fresh) {
+  const texts = typedIn(old);
+  if (!texts.length || fresh.querySelector("[data-decide]")) return;
+  const box = document.createElement("section");
+  box.className = "notice tone-amber typed-copy";
+  const list = document.createElement("dl");
+  list.className = "typed";
+  for (const [label, text] of texts) {
+    const dt = document.createElement("dt");
+    const dd = document.createElement("dd");
+    dt.textContent = label;
+    dd.textContent = text;
+    list.append(dt, dd);
+  }
+  const inner = document.createElement("div");
+  const head = document.createElement("h3");
+  head.textContent = "What you had typed. It was not used.";
+  inner.append(head, list);
+  box.append(inner);
+  fresh.append(box);
+}
+
+function replace(old, fresh) {
+  const text = essence(fresh);
+  if (known.get(old) === text) return false;
+  if (old.dataset.state && old.dataset.state === fresh.dataset.state) return false;
+  const inside = old.contains(document.activeElement) ? document.activeElement.id : "";
+  keepOpen(old, fresh);
+  if (old.dataset.part === "card") keepTyped(old, fresh);
+  const node = document.importNode(fresh, true);
+  old.replaceWith(node);
+  known.set(node, text);
+  window.htmx?.process(node);
+  enhance(node);
+  if (inside) document.getElementById(inside)?.focus({ preventScroll: true });
+  document.dispatchEvent(new CustomEvent("sayso:part", { detail: node }));
+  return true;
+}
+
+export async function fetchPage(url, headers = {}) {
+  const response = await fetch(url, { headers: { "X-Parts": "1", ...headers }, credentials: "same-origin" });
+  if (response.redirected && new URL(response.url).pathname.startsWith("/accounts/login")) {
+    location.reload();
+    throw new Error("signed out");
+  }
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+}
+
+// Replace the parts of `root` by those of the same name in `page`.
+export function take(root, page) {
+  const changed = [];
+  for (const fresh of page.querySelectorAll("[data-part]")) {
+    const old = root.querySelector(`[data-part="${CSS.escape(fresh.dataset.part)}"]`);
+    if (old && replace(old, fresh)) changed.push(fresh.dataset.part);
+  }
+  return changed;
+}
+
+const running = new Map();
+
+// One fetch at a time for a place; a hint that comes meanwhile leads to one more, never to a crowd.
+export async function refresh(place, url, headers) {
+  if (running.has(place)) {
+    running.set(place, true);
+    return;
+  }
+  running.set(place, false);
+  try {
+    const page = await fetchPage(url, headers);
+    if (place.isConnected) take(place, page);
+  } catch {
+    // The next hint or poll tries again; what is shown stays.
+  } finally {
+    const again = running.get(place);
+    running.delete(place);
+    if (again && place.isConnected) refresh(place, url, headers);
+  }
+}
+
+export function refreshThread(uid) {
+  for (const place of document.querySelectorAll("[data-review]")) {
+    if (uid && place.dataset.thread !== uid) continue;
+    refresh(place, place.dataset.url, place.closest("#pane") ? { "HX-Target": "pane" } : {});
+  }
+  for (const place of document.querySelectorAll("[data-thread-page]")) {
+    if (!uid || place.dataset.thread === uid) refresh(place, location.href);
+  }
+  for (const place of document.querySelectorAll("[data-threads]")) refresh(place, location.href);
+}
+
+export function startParts() {
+  remember();
+  document.addEventListener("sayso:hint", (event) => refreshThread(event.detail.thread));
+  document.addEventListener("sayso:resync", () => refreshThread(""));
+}

@@ -1,0 +1,41 @@
+// Keeps ages and deadlines true, and shows moments in the reader's own zone.
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const zone = (moment) => {
+  const part = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts(moment);
+  return part.find((one) => one.type === "timeZoneName")?.value ?? "";
+};
+
+export const span = (seconds) => {
+  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+    if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
+  }
+  return seconds < 5 ? "now" : `${Math.floor(seconds)} s`;
+};
+
+export function showTimes(root = document) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    if (Number.isNaN(moment.valueOf())) continue;
+    if (!time.dataset.zoned) {
+      time.title = `${FULL.format(moment)} ${zone(moment)}`;
+      time.dataset.zoned = "1";
+      if ("at" in time.dataset) time.textContent = time.title;
+      if ("clock" in time.dataset) time.textContent = CLOCK.format(moment);
+    }
+    const away = (Date.now() - moment) / 1000;
+    let text = "";
+    if ("ago" in time.dataset) {
+      const age = span(Math.max(0, away));
+      text = age === "now" || time.dataset.ago === "short" ? age : `${age} ago`;
+    } else if ("until" in time.dataset) {
+      text = away < 0 ? `in ${span(-away)}` : `by ${span(away)}`;
+    }
+    if (text && time.textContent !== text) time.textContent = text;
+  }
+}
+
+export function startTimes() {
+  showTimes();
+  setInterval(showTimes, 10000);
+}
