@@ -113,8 +113,8 @@ class InMemoryCheckpointer:
             _keep(thread, commit.results)
             for result in commit.results:
                 if result.status in rules.DONE:
-                    thread.live.pop(result.key, None)
-                    thread.done[result.key] = result
+                    record = thread.live.pop(result.key)
+                    thread.done[result.key] = record.result or result
             commit.delta.apply(thread.cells)
             decided = _decided(thread, commit)
             thread.step, thread.output, thread.error = commit.step, commit.output, commit.error
