@@ -1,0 +1,56 @@
+"""What a socket may hear, asked anew of the database each time: rights change while it is open (F34)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from types import SimpleNamespace
+from typing import cast
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.auth.models import User
+
+from graphs.models import ApprovalQueue, Thread
+from graphs.permissions import operates
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The groups that one signed-in person belongs to now. They come from the session, never from the client."""
+
+    user: User
+    groups: frozenset[str]
+
+
+def current(session_key: str | None) -> Rights | None:
+    """The rights behind a session; None once it has ended, its password was changed or its person deactivated."""
+    if not session_key:
+        return None
+    store = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    # `get_user` checks the session's hash against the password of now, which a copy kept in the socket could not.
+    user = get_user(cast("object", SimpleNamespace(session=store)))  # type: ignore[arg-type]
+    if not user.is_authenticated or not user.is_active:
+        return None
+    return Rights(user, groups_of(user))
+
+
+def groups_of(user: User) -> frozenset[str]:
+    queues = ApprovalQueue.objects.of(user).values_list("pk", flat=True)
+    own = {f"user.{user.pk}", *(f"queue.{pk}" for pk in queues)}
+    return frozenset(own | {"operators"} if operates(user) else own)
+
+
+def visible(user: User, uids: Iterable[str]) -> set[str]:
+    """Which of these threads this person may see now; unknown and foreign ones look alike."""
+    wanted = {found for uid in uids if (found := parsed(uid)) is not None}
+    return {str(uid) for uid in Thread.objects.visible_to(user).filter(uid__in=wanted).values_list("uid", flat=True)}
+
+
+def parsed(text: object) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
