@@ -16,23 +16,30 @@ LOST = (OSError, http.client.HTTPException)
 
 
 class Page(HTMLParser):
-    """The links of a page and its forms: method, action, the fields with their values, and the buttons."""
+    """The links of a page and its forms: action, the fields with their values, and the buttons."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.forms: list[Form] = []
-        self.area: str | None = None
+        self.elsewhere: list[tuple[str, str, dict[str, str]]] = []
         self.feed(text)
+        by_id = {form.id: form for form in self.forms}
+        for owner, tag, attributes in self.elsewhere:
+            by_id[owner].take(tag, attributes)
 
     def handle_starttag(self, tag: str, found: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in found}
         if tag == "a":
             self.links.append(attributes.get("href", ""))
         elif tag == "form":
-            self.forms.append(Form(attributes.get("action", "")))
-        elif self.forms and tag in ("input", "textarea", "button"):
-            self.forms[-1].take(tag, attributes)
+            self.forms.append(Form(attributes.get("id", "")))
+        elif tag in ("input", "textarea", "button"):
+            # A field may stand anywhere and name its form.
+            if owner := attributes.get("form"):
+                self.elsewhere.append((owner, tag, attributes))
+            elif self.forms:
+                self.forms[-1].take(tag, attributes)
 
     def form(self, name: str) -> Form | None:
         """The first form that has a field or button of this name."""
@@ -40,8 +47,8 @@ class Page(HTMLParser):
 
 
 class Form:
-    def __init__(self, action: str) -> None:
-        self.action = action
+    def __init__(self, name: str) -> None:
+        self.id = name
         self.fields: dict[str, str] = {}
         self.empty: list[str] = []
         self.buttons: dict[str, list[str]] = {}
