@@ -49,9 +49,10 @@ def unprivileged() -> pwd.struct_passwd | None:
 
 
 class PostgresServer:
-    """One server in a folder of its own, on a Unix socket, without fsync: it holds nothing that must last."""
+    """One server in a folder of its own, on a Unix socket. Unless `durable` it never waits for the disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
+        self.durable = durable
         self.account = unprivileged()
         self.folder = Path(tempfile.mkdtemp(prefix="sayso-pg-"))
         self.give_away(self.folder)
@@ -103,9 +104,7 @@ class PostgresServer:
         settings = {
             "listen_addresses": "",
             "unix_socket_directories": str(self.folder),
-            "fsync": "off",
-            "synchronous_commit": "off",
-            "full_page_writes": "off",
+            **({} if self.durable else {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}),
             "max_connections": "200",
             "shared_buffers": "64MB",
             "log_min_messages": "fatal",

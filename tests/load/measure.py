@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+#: A body prepares what it likes, then returns the seconds that the measured part took.
+Body = Callable[[], float]
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -25,7 +28,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: what was measured, the pair, and what to reach."""
+    """One line of a table: what was measured against what, the pair, and the ratio to reach."""
 
     name: str
     pair: Pair
@@ -39,18 +42,18 @@ def timed(body: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def alternate(ours: Callable[[], object], other: Callable[[], object], rounds: int = 5) -> Pair:
+def alternate(ours: Body, other: Body, rounds: int = 7) -> Pair:
     """Run A B A B … and take the medians; one unmeasured round first, so that neither pays for warming up."""
     ours()
     other()
-    times = [(timed(ours), timed(other)) for _ in range(rounds)]
+    times = [(ours(), other()) for _ in range(rounds)]
     return Pair(statistics.median(a for a, _ in times), statistics.median(b for _, b in times))
 
 
 def table(title: str, rows: Sequence[Row]) -> None:
     """Print one table."""
     print(f"\n{title}\n{'-' * len(title)}")
-    print(f"{'':44} {'ours ms':>10} {'other ms':>10} {'ratio':>7}  reach")
+    print(f"{'':52} {'ours ms':>10} {'other ms':>10} {'ratio':>7}  reach")
     for row in rows:
         ours, other = row.pair.ours * 1000, row.pair.other * 1000
-        print(f"{row.name:44} {ours:10.2f} {other:10.2f} {row.pair.ratio:7.2f}  {row.reach}")
+        print(f"{row.name:52} {ours:10.2f} {other:10.2f} {row.pair.ratio:7.2f}  {row.reach}", flush=True)

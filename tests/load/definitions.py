@@ -1,0 +1,63 @@
+"""The graphs that are measured; their nodes cost nothing, so that what is left is ours."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from graphs import Event, Graph, ask
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+def chain(length: int) -> Any:
+    graph = Graph.new(f"chain_{length}")
+    names = [f"n{number}" for number in range(length)]
+    for name in names:
+        graph.node(name, same)
+    for source, target in zip(names, names[1:], strict=False):
+        graph.edge(source, target)
+    return graph.entry(names[0]).terminal(names[-1]).compile()
+
+
+def question(value: Any) -> Any:
+    return ask("Go on?", payload={"note": "measured"}).outcome
+
+
+def count(value: dict[str, int]) -> Event:
+    left = value["left"] - 1
+    return Event(output={"left": left}, route="again" if left > 0 else "done")
+
+
+def stamp(name: str) -> None:
+    """Leave the time at which this line ran, in seconds since the epoch, where the measuring process reads it."""
+    folder = Path(os.environ["SAYSO_VAR"]) / "stamps"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.part").write_text(repr(time.time()))
+    (folder / f"{name}.part").rename(folder / name)
+
+
+def stamped(value: dict[str, str]) -> str:
+    stamp(f"{value['id']}-asked")
+    ask(f"Measured question {value['id']}")
+    stamp(f"{value['id']}-resumed")
+    return value["id"]
+
+
+chain_100 = chain(100)
+pause = Graph.new("pause").node("question", question).entry("question").terminal("question").compile()
+history = (
+    Graph.new("history")
+    .node("count", count)
+    .node("question", question)
+    .edge("count", "count", when="again")
+    .edge("count", "question", when="done")
+    .entry("count")
+    .terminal("question")
+    .compile()
+)
+stamped_pause = Graph.new("stamped").node("stamped", stamped).entry("stamped").terminal("stamped").compile()

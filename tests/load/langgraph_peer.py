@@ -1,0 +1,95 @@
+"""The same workloads on LangGraph with its own checkpointers, where the extra `[bench]` is installed; else nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any
+
+from tests.load.measure import Body, timed
+
+
+def saver() -> Any:
+    """LangGraph's checkpointer on the same kind of database, with commits as durable as ours; None without the extra."""
+    from django.db import connection
+
+    try:
+        if connection.vendor == "postgresql":
+            from langgraph.checkpoint.postgres import PostgresSaver
+            from psycopg import Connection
+            from psycopg.rows import dict_row
+
+            found = connection.get_connection_params()
+            link: Any = Connection.connect(
+                host=found.get("host"), user=found["user"], dbname=found["dbname"], autocommit=True,
+                prepare_threshold=0, row_factory=dict_row,
+            )  # fmt: skip
+            kept: Any = PostgresSaver(link)
+        else:
+            from langgraph.checkpoint.sqlite import SqliteSaver
+
+            path = Path(tempfile.mkdtemp(prefix="sayso-load-")) / "peer.sqlite3"
+            link = sqlite3.connect(path, check_same_thread=False)
+            link.execute("PRAGMA journal_mode=WAL")
+            link.execute("PRAGMA synchronous=FULL")
+            kept = SqliteSaver(link)
+    except ImportError:
+        print("LangGraph is not installed (extra [bench]); only the floor is printed.")
+        return None
+    kept.setup()
+    return kept
+
+
+def chain(length: int) -> Body | None:
+    """A chain of that many nodes, each step stored before the next."""
+    kept = saver()
+    if kept is None:
+        return None
+    from typing import TypedDict
+
+    from langgraph.graph import END, START, StateGraph
+
+    State = TypedDict("State", {"text": str})
+    graph = StateGraph(State)
+    names = [f"n{number}" for number in range(length)]
+    for name in names:
+        graph.add_node(name, lambda state: {"text": state["text"]})
+    for source, target in zip([START, *names], [*names, END], strict=True):
+        graph.add_edge(source, target)
+    app = graph.compile(checkpointer=kept)
+
+    def body() -> float:
+        config = {"configurable": {"thread_id": str(uuid.uuid4())}, "recursion_limit": length + 10}
+        return timed(lambda: app.invoke({"text": "x" * 1000}, config, durability="sync"))
+
+    return body
+
+
+def pause() -> Body | None:
+    """One node that asks: start until it pauses, then resume."""
+    kept = saver()
+    if kept is None:
+        return None
+    from typing import TypedDict
+
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.types import Command, interrupt
+
+    State = TypedDict("State", {"text": str})
+    graph = StateGraph(State)
+    graph.add_node("question", lambda state: {"text": str(interrupt({"note": "measured"}))})
+    graph.add_edge(START, "question")
+    graph.add_edge("question", END)
+
+    def body() -> float:
+        config = {"configurable": {"thread_id": str(uuid.uuid4())}}
+
+        def cycle() -> None:
+            graph.compile(checkpointer=kept).invoke({"text": "x" * 1000}, config, durability="sync")
+            graph.compile(checkpointer=kept).invoke(Command(resume=True), config, durability="sync")
+
+        return timed(cycle)
+
+    return body

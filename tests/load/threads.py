@@ -1,0 +1,37 @@
+"""Moves threads the way the product does, in this process: start, advance, decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphs.actions import decisions
+from graphs.actions import threads as acting
+from graphs.engine.statuses import Outcome
+from graphs.jobs import threads as jobs
+from graphs.models import Interrupt, Thread
+from tests.load import ground
+
+#: The state that nodes hand on: one kilobyte of JSON.
+KILOBYTE = {"text": "x" * 1000}
+
+
+def start(graph_id: str, given: Any) -> Thread:
+    return acting.start(ground.person(), graph_id, given, channel="load")
+
+
+def advance(thread: Thread) -> Thread:
+    """Run the job until the thread rests."""
+    while thread.status in ("ready", "running"):
+        jobs.advance()
+        thread.refresh_from_db(fields=["status", "step"])
+    return thread
+
+
+def decide(thread: Thread) -> None:
+    """Approve every open question of the thread."""
+    given = [
+        decisions.Given(str(asked.pk), asked.version, asked.digest, Outcome.APPROVED)
+        for asked in Interrupt.objects.filter(thread=thread).waiting()
+    ]
+    decisions.decide(ground.person(), given, channel="load")
+    thread.refresh_from_db(fields=["status"])
