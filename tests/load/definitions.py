@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ def chain(length: int) -> Any:
     names = [f"n{number}" for number in range(length)]
     for name in names:
         graph.node(name, same)
-    for source, target in zip(names, names[1:], strict=False):
+    for source, target in itertools.pairwise(names):
         graph.edge(source, target)
     return graph.entry(names[0]).terminal(names[-1]).compile()
 

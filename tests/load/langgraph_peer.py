@@ -6,13 +6,13 @@ import sqlite3
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from tests.load.measure import Body, timed
 
 
 def saver() -> Any:
-    """LangGraph's checkpointer on the same kind of database, with commits as durable as ours; None without the extra."""
+    """LangGraph's checkpointer on the same kind of database, as durable as ours; None without the extra."""
     from django.db import connection
 
     try:
@@ -47,11 +47,11 @@ def chain(length: int) -> Body | None:
     kept = saver()
     if kept is None:
         return None
-    from typing import TypedDict
-
     from langgraph.graph import END, START, StateGraph
 
-    State = TypedDict("State", {"text": str})
+    class State(TypedDict):
+        text: str
+
     graph = StateGraph(State)
     names = [f"n{number}" for number in range(length)]
     for name in names:
@@ -72,12 +72,12 @@ def pause() -> Body | None:
     kept = saver()
     if kept is None:
         return None
-    from typing import TypedDict
-
     from langgraph.graph import END, START, StateGraph
     from langgraph.types import Command, interrupt
 
-    State = TypedDict("State", {"text": str})
+    class State(TypedDict):
+        text: str
+
     graph = StateGraph(State)
     graph.add_node("question", lambda state: {"text": str(interrupt({"note": "measured"}))})
     graph.add_edge(START, "question")

@@ -1,4 +1,4 @@
-"""W1: a chain of 100 nodes, one durable commit each, against the bare commit of the same bytes and against LangGraph."""
+"""W1: a chain of 100 nodes, one durable commit each, against the bare commit of the same bytes and LangGraph."""
 
 from __future__ import annotations
 
