@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from graphs.engine.statuses import InterruptStatus, Outcome
 from graphs.models import ApprovalQueue, Interrupt
+from graphs.permissions import operates
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -127,7 +128,7 @@ def visible(user: User, view: str) -> InterruptQuerySet:
 
 def queues_of(user: User) -> QuerySet[ApprovalQueue]:
     """The queues that are this person's; an operator's are all."""
-    if user.is_active and user.has_perm("graphs.view_interrupt"):
+    if user.has_perm("graphs.view_interrupt") or operates(user):
         return ApprovalQueue.objects.all()
     return ApprovalQueue.objects.of(user)
 

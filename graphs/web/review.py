@@ -75,6 +75,7 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
     )
     return {
         "item": interrupt,
+        "pane": request.headers.get("HX-Target") == "pane",
         "thread": interrupt.thread,
         "graph_title": title(interrupt.thread.graph_id),
         "node_label": names.get(interrupt.node_id, interrupt.node_id),

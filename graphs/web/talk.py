@@ -19,6 +19,7 @@ from graphs.web.reading import Fact, facts, pretty, prose
 MOST = 200
 #: Values of a bubble past this many facts are folded.
 SHORT = 6
+TOLD = ["graph.node_end", "graph.node_error", "graph.end"]
 END_WORDS = {
     "completed": "The thread is completed.",
     "failed": "The thread failed.",
@@ -61,7 +62,8 @@ def read(thread: Thread, current: Interrupt | None = None) -> Talk:
     """The conversation of a thread in a fixed number of queries; the question in view is left to its card."""
     names = labels(thread)
     questions = questions_of(thread)
-    entries = [*_opening(thread), *_tasks(thread, names), *_tools(thread, names), *_events(thread, names)]
+    events = list(ThreadEvent.objects.filter(thread=thread, type__in=TOLD).order_by("-seq")[: MOST * 2])
+    entries = [*_opening(thread), *_tasks(thread, names, events), *_tools(thread, names), *_events(events, names)]
     entries += [entry for question in questions if question != current for entry in _question(question, names)]
     entries += _comments(thread)
     entries.sort(key=lambda entry: (entry.at, entry.rank))
@@ -108,12 +110,15 @@ def _value(entry: Entry, value: Any) -> Entry:
     return entry
 
 
-def _tasks(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
+def _tasks(thread: Thread, names: dict[str, str], events: list[ThreadEvent]) -> Iterator[Entry]:
+    # A row is written with its commit; when its node ended, and before what, the events know.
+    ends = {(event.path, event.visit): event.at for event in events if event.type == "graph.node_end"}
     rows = Task.objects.filter(thread=thread, status=TaskStatus.FINISHED).defer("detail").order_by("-at", "-pk")[:MOST]
     for task in rows:
         name = names.get(task.path, task.path)
+        at = ends.get((task.path, task.visit), task.at)
         entry = Entry(
-            "node", task.at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else ""
+            "node", at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else ""
         )
         yield _value(entry, task.output)
 
@@ -128,15 +133,14 @@ def _tools(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
         yield entry
 
 
-def _events(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
-    rows = ThreadEvent.objects.filter(thread=thread, type__in=["graph.node_error", "graph.end"]).order_by("-seq")[:MOST]
-    for row in rows:
+def _events(events: list[ThreadEvent], names: dict[str, str]) -> Iterator[Entry]:
+    for row in events:
         data = row.data if isinstance(row.data, dict) else {}
         if row.type == "graph.end":
             status = str(data.get("status", ""))
             if status in END_WORDS:
                 yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[status])
-        else:
+        elif row.type == "graph.node_error":
             name = names.get(row.path, row.path)
             text = f"{data.get('type', 'Error')}: {data.get('message', '')}"
             yield Entry("error", row.at, name, "alert-circle", rank=4, node=row.path, text=text)

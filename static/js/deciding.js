@@ -32,7 +32,22 @@ function focusProblems() {
   } else if (document.body.classList.contains("is-review")) toQuestion(document);
 }
 
+// The bar stands outside the form: what was pressed goes into it as a field, for whoever sends it.
+function name(event) {
+  const button = event.target.closest?.("button[data-act]");
+  const form = button?.form;
+  if (!form) return;
+  let field = form.querySelector('input[type="hidden"][name="act"]');
+  if (!field) {
+    field = Object.assign(document.createElement("input"), { type: "hidden", name: "act" });
+    form.append(field);
+  }
+  field.value = button.value;
+  form.noValidate = button.formNoValidate;
+}
+
 export function startDeciding() {
+  document.addEventListener("click", name, true);
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("[data-decide]");
     // After the browser has read the form: a disabled button would not be sent.

@@ -2,7 +2,7 @@
 import { layout, Graph } from "../vendor/dagre/dagre.esm.js";
 
 const NS = "http://www.w3.org/2000/svg";
-const WIDTH = 172, HEIGHT = 52;
+const WIDTH = 190, HEIGHT = 52;
 let view = null, home = null, sprite = "";
 
 const el = (name, attributes = {}, ...children) => {
@@ -75,9 +75,9 @@ function drawNode(node, where) {
   const title = el("title");
   title.textContent = `${node.label} (${node.path}): ${node.word}`;
   const name = el("text", { x: left + 36, y: top + 22 });
-  name.textContent = cut(node.label, 19);
+  name.textContent = cut(node.label, 22);
   const word = el("text", { x: left + 36, y: top + 39, class: "g-word" });
-  word.textContent = cut(`${node.word}${node.visits > 1 ? ` · pass ${node.visits}` : ""}`, 24);
+  word.textContent = cut(`${node.word}${node.visits > 1 ? ` · pass ${node.visits}` : ""}`, 28);
   const icon = el("svg", { x: left + 11, y: top + 11, width: 17, height: 17, class: "g-ico" }, el("use", { href: `${sprite}#${node.icon}` }));
   group.append(title, el("rect", { x: left, y: top, width: WIDTH, height: HEIGHT, rx: 10 }), icon, name, word);
   if (node.waiting) {
