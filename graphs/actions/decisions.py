@@ -19,6 +19,7 @@ from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.errors import (
     AlreadyDecided,
     AnswerRefused,
+    InputInvalid,
     NoLongerOpen,
     NotAllowed,
     NotFound,
@@ -103,6 +104,8 @@ def decide(
 
     Raises NotFound, NotAllowed, AnswerRefused (422), AlreadyDecided with the winner's receipt, Stale, NoLongerOpen.
     """
+    if len({given.interrupt_id for given in answers}) < len(answers):
+        raise InputInvalid([("", "one question is answered twice")])
     if atomic:
         return record([prepare(actor, given) for given in answers], actor, channel, submission_key)
     return [alone(actor, given, channel, submission_key) for given in answers]

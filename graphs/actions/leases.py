@@ -23,7 +23,7 @@ from graphs.engine import failpoints
 from graphs.engine.errors import ThreadBusy
 from graphs.engine.ports import ThreadRef
 from graphs.engine.statuses import ThreadStatus
-from graphs.models import Lease, Thread
+from graphs.models import Decision, Lease, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -143,6 +143,26 @@ def hand_over(held: Held, status: ThreadStatus = ThreadStatus.READY, *, why: str
             thread = Thread.objects.select_related("conversation").get(pk=held.thread_id)
             outbox.put(hints.thread_changed(thread))
         failpoints.reach("hand_over_before_commit")
+    return True
+
+
+def rest(held: Held) -> bool:
+    """Give a thread back in which nothing was ready: it waits again. False where a commit had given it back already.
+
+    A verdict that came after it was claimed woke nobody, since it ran; then it is ready instead (F22).
+    """
+    with transaction.atomic():
+        mine = Lease.objects.filter(pk=held.thread_id, token=held.token, expires_at__isnull=False)
+        if not mine.update(expires_at=None, holder="", barren=0):
+            return False
+        thread = Thread.objects.select_for_update().get(pk=held.thread_id)
+        unseen = Decision.objects.filter(
+            interrupt__thread=thread, interrupt__task__applied=False, effective_at__gt=thread.updated_at
+        ).exists()
+        status = ThreadStatus.READY if unseen else ThreadStatus.INTERRUPTED
+        Thread.objects.filter(pk=thread.pk, status=ThreadStatus.RUNNING).update(
+            status=status, ready_at=Now(), updated_at=Now()
+        )
     return True
 
 

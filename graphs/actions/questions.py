@@ -14,7 +14,7 @@ from graphs import outbox, store
 from graphs.actions import decisions, hints, queues
 from graphs.actions.errors import AnswerRefused, Refused
 from graphs.actions.receipts import Receipt
-from graphs.engine.errors import AnswerInvalid, AnswerMismatch
+from graphs.engine.errors import AlreadyAnswered, AnswerInvalid, AnswerMismatch
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.ports import Answer, TaskKey
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
@@ -66,19 +66,22 @@ def supersede(thread: Thread, old: InterruptRow) -> list[OutboxMessage]:
 
 
 def answer(thread: Thread, answers: Sequence[Answer], actor: Actor) -> list[Decision]:
-    """Answers that the engine has matched, recorded by `decide`, all or none; refusals in the engine's words."""
+    """Answers that the engine has matched, recorded by `decide`, all or none; refusals in the engine's words.
+
+    Raises AnswerMismatch (no such question, or answered twice at once), AlreadyAnswered, AnswerInvalid.
+    """
     rows = {str(row.pk): row for row in InterruptRow.objects.filter(thread=thread).filter(pk__in=ids(answers))}
     waiting = [str(pk) for pk in InterruptRow.objects.filter(thread=thread).waiting().values_list("pk", flat=True)]
     for one in answers:
-        if one.interrupt_id not in rows:
-            raise AnswerMismatch(f"{one.interrupt_id!r} names no question of this thread", waiting)
+        if one.interrupt_id not in rows or ids(answers).count(one.interrupt_id) > 1:
+            raise AnswerMismatch(f"{one.interrupt_id!r} names no open question", waiting)
     given = [as_given(one, rows[one.interrupt_id]) for one in answers]
     try:
         return [verdict(receipt) for receipt in decisions.decide(actor, given, channel="runner")]
     except AnswerRefused as refusal:
         raise AnswerInvalid(refusal.problems) from None
     except Refused as refusal:
-        raise AnswerMismatch(str(refusal), waiting) from None
+        raise AlreadyAnswered(str(refusal), waiting) from None
 
 
 def ids(answers: Sequence[Answer]) -> list[str]:

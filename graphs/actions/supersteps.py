@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +15,7 @@ from graphs import outbox, store
 from graphs.actions import hints, leases, questions, threads
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.engine import failpoints
-from graphs.engine.errors import LeaseLost, ThreadExists, UnknownThread
+from graphs.engine.errors import LeaseLost, ThreadEnded, ThreadExists, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.ports import (
     Answer,
@@ -29,8 +29,9 @@ from graphs.engine.ports import (
     ThreadRef,
     ThreadStart,
 )
-from graphs.engine.statuses import ENDED, ThreadStatus
-from graphs.models import Conversation, Thread
+from graphs.engine.statuses import ENDED, TaskStatus, ThreadStatus
+from graphs.models import Conversation, OutboxMessage, Thread
+from graphs.models.moves import ANSWERABLE
 from graphs.store.packing import Packer
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAUSED = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
+DONE = (TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED)
 #: Ends after which no question of the thread can matter; a failed one keeps its questions for the retry.
 FINAL = ENDED - {ThreadStatus.FAILED}
 #: A running thread's page is told of progress at most this often (seconds).
@@ -54,6 +56,8 @@ class Grip:
     held: leases.Held
     tail: store.Tail
     queue: str = ""
+    #: Tasks with questions that were open when they were last looked at; None where nobody has looked.
+    asking: set[TaskKey] | None = None
     told: float = field(default=0.0)
 
 
@@ -107,6 +111,10 @@ class DjangoCheckpointer:
         """The newest checkpoints first."""
         return await hop(lambda: store.history(known(ref), limit))
 
+    async def results(self, ref: ThreadRef, keys: Sequence[TaskKey]) -> Mapping[TaskKey, TaskResult]:
+        """The recorded results of these tasks."""
+        return await hop(lambda: store.results(known(ref).pk, keys))
+
     async def load_step(self, ref: ThreadRef, step: int) -> Cells | None:
         """The cells as checkpoint `step` left them."""
         return await hop(lambda: store.cells_at(known(ref), step))
@@ -128,9 +136,9 @@ class DjangoCheckpointer:
             return None
         grip = self.grips.get(ref)
         if grip is not None:
-            grip.thread, grip.tail = loaded.thread, loaded.tail
+            grip.thread, grip.tail, grip.asking = loaded.thread, loaded.tail, asking(loaded.snapshot)
         elif self.held is not None and self.held.ref == ref:
-            self.grips[ref] = Grip(loaded.thread, self.held, loaded.tail, self.queue)
+            self.grips[ref] = Grip(loaded.thread, self.held, loaded.tail, self.queue, asking(loaded.snapshot))
         return loaded.snapshot
 
     def _grip(self, ref: ThreadRef) -> Grip:
@@ -145,7 +153,6 @@ class DjangoCheckpointer:
     def _record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
         grip = self._grip(ref)
         packer = Packer()
-        failpoints.reach("record_effect_before")
         with fenced(grip):
             store.record_effect(grip.thread.pk, task, grip.thread.step + 1, entry, packer)
             failpoints.reach("record_effect_before_commit")
@@ -155,6 +162,7 @@ class DjangoCheckpointer:
         grip = self._grip(ref)
         with fenced(grip):
             store.record_tasks(grip.thread.pk, grip.thread.step + 1, results, Packer())
+            outbox.put(withdraw_of_ended(grip, results))
             failpoints.reach("record_tasks_before_commit")
         failpoints.reach("record_tasks_after_commit")
 
@@ -162,6 +170,8 @@ class DjangoCheckpointer:
         grip = self._grip(ref)
         with fenced(grip):
             stored = questions.open_question(grip.thread, asked, grip.queue)
+            if grip.asking is not None:
+                grip.asking.add(TaskKey(asked.path, asked.visit))
             failpoints.reach("open_interrupt_before_commit")
         failpoints.reach("open_interrupt_after_commit")
         return stored
@@ -174,8 +184,8 @@ class DjangoCheckpointer:
             if status is None:
                 raise lost()
             decided = settle(grip, commit, status)
-            failpoints.reach("commit_before")
-        failpoints.reach("commit_after")
+            failpoints.reach("superstep_before_commit")
+        failpoints.reach("superstep_after_commit")
         if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
             raise LeaseLost("this thread was cancelled; what it had finished is stored")
         grip.thread.step, grip.tail = commit.step, superstep.tail
@@ -191,7 +201,9 @@ class DjangoCheckpointer:
 
     def _retry(self, ref: ThreadRef) -> None:
         with transaction.atomic():
-            threads.revive(threads.lock(known(ref)))
+            thread = threads.lock(known(ref))
+            if not threads.revive(thread):
+                raise ThreadEnded(f"only a failed thread can be retried, this one is {thread.status}")
 
 
 async def hop(function: Callable[..., T], *arguments: Any) -> T:
@@ -223,6 +235,7 @@ def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interru
     """What a pause or an end needs beside the superstep itself. Returns the questions decided meanwhile."""
     assert connection.in_atomic_block
     thread = grip.thread
+    outbox.put(withdraw_of_ended(grip, commit.results))
     if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
         outbox.put(threads.finish_cancelled(known(grip.held.ref)))
         return ()
@@ -235,6 +248,19 @@ def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interru
         withdrawn = threads.withdraw_open(thread, f"The run is {status}.") if status in FINAL else []
         outbox.put([*withdrawn, *hints.thread_changed(thread)])
     return ()
+
+
+def asking(snapshot: Snapshot) -> set[TaskKey]:
+    return {key for key, task in snapshot.tasks.items() if any(one.status in ANSWERABLE for one in task.interrupts)}
+
+
+def withdraw_of_ended(grip: Grip, results: Sequence[TaskResult]) -> list[OutboxMessage]:
+    """Nobody is left to hear the answers to what an ended task still asks. A failed one keeps its questions."""
+    ended = {result.key for result in results if result.status in DONE}
+    concerned = ended if grip.asking is None else ended & grip.asking
+    if not concerned:
+        return []
+    return threads.withdraw_open(grip.thread, "The step that asked has ended.", concerned)
 
 
 def tell_progress(grip: Grip) -> None:

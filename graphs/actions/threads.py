@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from graphs.actions.actors import System, actor_name, person_id
 from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible
 from graphs.engine import canonical, events, failpoints, schemas, superstep
 from graphs.engine.errors import PayloadError, ThreadExists
-from graphs.engine.ports import ThreadStart
+from graphs.engine.ports import TaskKey, ThreadStart
 from graphs.engine.statuses import InterruptStatus, ThreadStatus
 from graphs.library import registry
 from graphs.models import Conversation, IdempotencyKey, Interrupt, Lease, OutboxMessage, Thread, ThreadEvent
@@ -236,12 +237,15 @@ def finish_cancelled(thread: Thread) -> list[OutboxMessage]:
     return withdraw_open(thread, why) + hints.thread_changed(thread)
 
 
-def withdraw_open(thread: Thread, why: str) -> list[OutboxMessage]:
-    """Take back the questions of a thread that ends, so that nobody answers into nothing. Returns what to say."""
+def withdraw_open(thread: Thread, why: str, tasks: Collection[TaskKey] | None = None) -> list[OutboxMessage]:
+    """Take back the open questions of a thread that ends, or of these tasks of it, so that nobody answers into nothing.
+    Returns what to say."""
     assert connection.in_atomic_block
     messages: list[OutboxMessage] = []
     waiting = Interrupt.objects.filter(thread=thread.pk, status__in=ANSWERABLE).order_by("queue_id", "pk")
-    for pk, queue_id in list(waiting.values_list("pk", "queue_id")):
+    for pk, queue_id, path, visit in list(waiting.values_list("pk", "queue_id", "task__path", "task__visit")):
+        if tasks is not None and TaskKey(path, visit) not in tasks:
+            continue
         seq = queues.advance_cursor(queue_id)
         Interrupt.objects.filter(pk=pk, status__in=ANSWERABLE).update(
             status=InterruptStatus.WITHDRAWN,

@@ -129,8 +129,11 @@ def _runs(task: Active, records: Mapping[TaskKey, TaskRecord], retrying: bool) -
 
 
 def _channels_digest(graph: CompiledGraph) -> str:
+    # By frame and not by node: a node that is added has no say in what the others' channels are.
     reducers = {
-        path: {name: one.reducer for name, one in place.graph.channels.items()} for path, place in graph.places.items()
+        path.rpartition("/")[0]: {name: one.reducer for name, one in place.graph.channels.items()}
+        for path, place in graph.places.items()
+        if place.graph.channels
     }
     return canonical.digest(reducers)[:8]
 

@@ -7,13 +7,14 @@ import logging
 from asgiref.sync import async_to_sync
 from django.conf import settings
 
-from graphs.actions import leases, sweeping, versions
+from graphs.actions import leases, sweeping
 from graphs.actions.supersteps import DjangoCheckpointer
 from graphs.engine import loop
 from graphs.engine.errors import DefinitionChanged, LeaseLost
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.ports import SystemClock, random_id
 from graphs.engine.statuses import ThreadStatus
+from graphs.library import registry
 
 logger = logging.getLogger(__name__)
 
@@ -26,31 +27,28 @@ def advance() -> None:
     held = leases.claim()
     if held is None:
         return
-    graph, obstacle = versions.graph_for(held)
-    if graph is None:
-        leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=obstacle)
-    else:
-        run(held, graph)
+    try:
+        run(held, registry.get(held.ref.graph_id))
+    except (registry.UnknownGraph, DefinitionChanged) as reason:
+        leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=str(reason))
+    except LeaseLost as reason:
+        logger.warning("thread %s of %s: %s", held.ref.thread_id, held.ref.graph_id, reason)
     sweeping.ring_for_next()
 
 
 def run(held: leases.Held, graph: CompiledGraph) -> None:
     with leases.kept(held):
         checkpointer = DjangoCheckpointer(held, queue=graph.queue)
-        try:
-            async_to_sync(loop.advance)(
-                graph,
-                checkpointer,
-                held.ref,
-                clock=SystemClock(),
-                new_id=random_id,
-                slice_seconds=settings.SAYSO_SLICE_SECONDS,
-                slice_steps=settings.SAYSO_SLICE_STEPS,
-            )
-        except LeaseLost as reason:
-            logger.warning("thread %s of %s: %s", held.ref.thread_id, held.ref.graph_id, reason)
-            return
-        except DefinitionChanged as reason:
-            leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=str(reason))
-            return
-    leases.hand_over(held)
+        advanced = async_to_sync(loop.advance)(
+            graph,
+            checkpointer,
+            held.ref,
+            clock=SystemClock(),
+            new_id=random_id,
+            slice_seconds=settings.SAYSO_SLICE_SECONDS,
+            slice_steps=settings.SAYSO_SLICE_STEPS,
+        )
+    if advanced.more:
+        leases.hand_over(held)
+    else:
+        leases.rest(held)

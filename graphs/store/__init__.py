@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphs.store.leases import acquire, claim, fence, lock_free, release, renew
-from graphs.store.loading import cells_at, decided_of, find, history, load, questions
+from graphs.store.loading import cells_at, decided_of, find, history, load, questions, results
 from graphs.store.questions import insert_interrupt, interrupt_of, search_text
 from graphs.store.writing import (
     Superstep,
@@ -37,6 +37,7 @@ __all__ = [
     "release",
     "renew",
     "reset_failed",
+    "results",
     "search_text",
     "touch_task",
     "write_superstep",

@@ -27,8 +27,7 @@ from graphs.store.questions import decision_of, interrupt_of
 from graphs.store.writing import Tail
 
 ENDED_TASKS = (TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.REJECTED, TaskStatus.CANCELLED)
-#: What the engine compares a question that is asked again with; what was replaced or withdrawn is history.
-CURRENT = (InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO, InterruptStatus.CLOSED)
+RESULT_FIELDS = ("path", "visit", "status", "output", "detail", "error", "attempt", "seconds")
 VERDICT = ("outcome", "value", "comment", "reviewer_name", "decided_at", "digest")
 
 
@@ -93,9 +92,12 @@ def history(thread: Thread, limit: int) -> list[CheckpointInfo]:
 
 def under_way(thread_id: int) -> dict[TaskKey, TaskRecord]:
     """The tasks whose results are in no checkpoint yet, with their journals."""
-    fields = ("path", "visit", "status", "output", "detail", "error", "attempt", "seconds")
     entries = ("journal__key", "journal__ordinal", "journal__state", "journal__value", "journal__mode")
-    rows = Task.objects.filter(thread=thread_id, applied=False).order_by("pk", "journal__pk").values(*fields, *entries)
+    rows = (
+        Task.objects.filter(thread=thread_id, applied=False)
+        .order_by("pk", "journal__pk")
+        .values(*RESULT_FIELDS, *entries)
+    )
     tasks: dict[TaskKey, TaskRecord] = {}
     for row in rows:
         key = TaskKey(row["path"], row["visit"])
@@ -122,11 +124,21 @@ def result_of(key: TaskKey, row: dict[str, Any]) -> TaskResult | None:
         attempt=row["attempt"],
         seconds=row["seconds"],
         usage=detail.get("usage", {}),
+        targets=tuple(detail["targets"]) if "targets" in detail else None,
     )
 
 
+def results(thread_id: int, keys: Sequence[TaskKey]) -> dict[TaskKey, TaskResult]:
+    """The recorded results of these tasks."""
+    wanted = set(keys)
+    rows = Task.objects.filter(thread=thread_id, path__in={key.path for key in wanted}).values(*RESULT_FIELDS)
+    found = {TaskKey(row["path"], row["visit"]): row for row in rows}
+    results = {key: result_of(key, found[key]) for key in wanted if key in found}
+    return {key: result for key, result in results.items() if result is not None}
+
+
 def attach_questions(thread_id: int, tasks: dict[TaskKey, TaskRecord]) -> None:
-    asked = questions(Q(task__thread=thread_id, task__applied=False, status__in=CURRENT))
+    asked = questions(Q(task__thread=thread_id, task__applied=False))
     for interrupt in asked:
         tasks[TaskKey(interrupt.path, interrupt.visit)].interrupts.append(interrupt)
 

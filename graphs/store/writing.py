@@ -26,11 +26,16 @@ TASK_COLUMNS = (
     "INSERT INTO graphs_task"
     " (thread_id, path, visit, step, status, output, detail, error, attempt, seconds, applied, at)"
 )
-# What is part of a checkpoint stays as it is, whoever comes late (R4).
+RESULT_COLUMNS = ("output", "detail", "error", "attempt", "seconds", "at", "status")
+# A task that is recorded as done keeps its first result, whoever comes late (R4); its superstep only marks it applied.
 TASK_CONFLICT = (
-    "ON CONFLICT (thread_id, path, visit) DO UPDATE SET step = excluded.step, status = excluded.status,"
-    " output = excluded.output, detail = excluded.detail, error = excluded.error, attempt = excluded.attempt,"
-    " seconds = excluded.seconds, applied = excluded.applied, at = excluded.at WHERE NOT graphs_task.applied"
+    "ON CONFLICT (thread_id, path, visit) DO UPDATE SET step = excluded.step, applied = excluded.applied, "
+    + ", ".join(
+        f"{column} = CASE WHEN graphs_task.status IN ('finished', 'rejected', 'cancelled')"
+        f" THEN graphs_task.{column} ELSE excluded.{column} END"
+        for column in RESULT_COLUMNS
+    )
+    + " WHERE NOT graphs_task.applied"
 )
 EVENT_COLUMNS = "INSERT INTO graphs_threadevent (thread_id, seq, type, path, visit, data, at)"
 CHECKPOINT_COLUMNS = 'INSERT INTO graphs_checkpoint (thread_id, step, format, "full", data, size, status, at)'
@@ -88,6 +93,8 @@ def task_row(thread_id: int, step: int, result: TaskResult, packer: Packer, *, c
         detail["writes"] = [list(write) for write in result.writes]
     if result.usage:
         detail["usage"] = dict(result.usage)
+    if result.targets is not None:
+        detail["targets"] = list(result.targets)
     return (
         thread_id,
         result.key.path,
