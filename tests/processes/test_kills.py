@@ -100,12 +100,12 @@ def kill_both(scene: Scene) -> None:
 
 
 def kill_web(scene: Scene) -> None:
-    kill(scene.installation.kinds()["web"][0])
+    kill(wait_for(lambda: scene.installation.kinds()["web"], "the web process runs")[0])
     wait_for(scene.installation.answers, "the web process is back")
 
 
 def kill_redis(scene: Scene) -> None:
-    kill(scene.installation.kinds()["redis"][0])
+    kill(wait_for(lambda: scene.installation.kinds()["redis"], "Redis runs")[0])
 
 
 def kill_up(scene: Scene) -> None:
