@@ -6,6 +6,10 @@ import importlib
 from typing import Any
 
 _PLACES = {
+    "graphs.agents.agent": "Agent",
+    "graphs.agents.approvals": "AgentState NestedAgentInterrupt",
+    "graphs.agents.models": "ModelReply ScriptedModel ToolCall",
+    "graphs.agents.tools": "Tool tool",
     "graphs.engine.asking": "ask interrupt request_human_input",
     "graphs.engine.checkpointers.memory": "InMemoryCheckpointer",
     "graphs.engine.checkpointers.sqlite": "SQLiteCheckpointer",

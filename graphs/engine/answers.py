@@ -15,7 +15,8 @@ from graphs.engine.ports import Answer, Json
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
 
 OPEN = frozenset({InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO})
-_LIKE_INTERRUPT = frozenset({"interrupt", "request_input"})
+_SAYS_APPROVED = frozenset({"interrupt", "request_input", "hook", "tool"})
+_APPROVED_PLAINLY = frozenset({"ask", "structural", "hook", "tool"})
 _SCHEMALESS_REJECT = frozenset({"request_human_input", "ask", "interrupt", "hook", "tool", "structural"})
 
 
@@ -65,7 +66,8 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any) -> Json:
             raise AnswerInvalid([("", "this question has no way to be rejected; answer it")])
         if interrupt.style in _SCHEMALESS_REJECT:
             return value
-    if schema is None or (outcome is Outcome.APPROVED and value is None and interrupt.style in ("ask", "structural")):
+    plain = outcome is Outcome.APPROVED and value is None and interrupt.style in _APPROVED_PLAINLY
+    if schema is None or plain:
         return value
     value = schemas.fill(schema, value)
     problems = schemas.validate(schema, value)
@@ -145,7 +147,7 @@ def _asks_approved(schema: Mapping[str, Any] | bool | None) -> bool:
 def _with_verdict(interrupt: Interrupt, outcome: Outcome, value: Json) -> Json:
     if (
         outcome is Outcome.ANSWERED
-        or interrupt.style not in _LIKE_INTERRUPT
+        or interrupt.style not in _SAYS_APPROVED
         or not _asks_approved(interrupt.response_schema)
     ):
         return value

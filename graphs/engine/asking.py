@@ -108,6 +108,9 @@ def build(
 ) -> Interrupt:
     """A question that has no place yet; all it carries is JSON from here on, or `PayloadError` says where not."""
     limit = canonical.MAX_QUESTION
+    if scope.call is not None:
+        tool_call_id = tool_call_id or scope.call.call_id
+        metadata = {**scope.call.details, **(metadata or {})}
     draft = Interrupt(
         style=style,
         question=_text(message, "message"),

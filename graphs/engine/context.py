@@ -16,6 +16,7 @@ from graphs.engine import answers
 from graphs.engine.errors import AmbiguousQuestion, QuestionChanged, SaysoError
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.journal import MAX_REVISION, Journal, digest_of
+from graphs.engine.pool import Pool
 from graphs.engine.ports import JournalEntry, Json
 from graphs.engine.state import StateView
 from graphs.engine.statuses import InterruptStatus
@@ -25,6 +26,8 @@ REPLY_KEY = "__resume_reply__"
 
 class Services(Protocol):
     """What a context needs of the loop that runs it."""
+
+    pool: Pool
 
     async def record_effect(self, task: Context, entry: JournalEntry) -> None: ...
 
@@ -48,13 +51,22 @@ class ExecutableInput:
         return self.input
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCallInfo:
+    """The tool call that a scope belongs to; questions asked inside carry it (T03, G28)."""
+
+    call_id: str
+    details: Mapping[str, Json]
+
+
 class Scope:
     """A stretch of a task that counts its own questions and effects: the node, one effect, one hook, one tool call."""
 
-    def __init__(self, task: Context, prefix: str = "", effect: str = "") -> None:
+    def __init__(self, task: Context, prefix: str = "", effect: str = "", call: ToolCallInfo | None = None) -> None:
         self.task = task
         self.prefix = prefix
         self.effect = effect
+        self.call = call
         self._counts: Counter[str] = Counter()
         self._asker: tuple[int, object] | None = None
 

@@ -97,7 +97,7 @@ class Effect:
         self.scope = scope
         self.mode = mode
         self.key, self.ordinal = scope.place(key) if ordinal is None else (f"{scope.prefix}{key}", ordinal)
-        self.inner = Scope(scope.task, f"{self.key}.{self.ordinal}/", f"{self.key}/{self.ordinal}")
+        self.inner = Scope(scope.task, f"{self.key}.{self.ordinal}/", f"{self.key}/{self.ordinal}", scope.call)
         self._entry = scope.task.journal.effect(self.key, self.ordinal)
 
     def found(self) -> bool:

@@ -61,9 +61,10 @@ class Edge:
         return self.when is not None or self.default
 
 
-#: How a node with several incoming edges fires. `merge` (the default) and `all` wait for every branch that can still reach
-#: it; its input is {source: output}, except that under `merge` a lone arrival comes as it is, since of two ways that
-#: exclude each other only one ever arrives. `any` fires at once with what has arrived, again for each later arrival.
+#: How a node with several incoming edges fires. `merge` (the default) and `all` wait for every branch that can still
+#: reach it; its input is {source: output}, except that under `merge` a lone arrival comes as it is, since of two ways
+#: that exclude each other only one ever arrives. `any` fires at once with what has arrived, and again for each later
+#: arrival.
 JOINS = ("merge", "all", "any")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from graphs.engine.asking import request_human_input
@@ -24,9 +25,7 @@ def resume(
     graph: CompiledGraph, store: Any, replies: dict[str, Any] | None = None, rejected: Any = None, **options: Any
 ) -> Any:
     answers = GraphResume(replies or {}, rejected or {})
-    return Runner.arun_graph_from_checkpoint(
-        graph, checkpointer=store, thread_id="run-1", resume=answers, **options
-    )
+    return Runner.arun_graph_from_checkpoint(graph, checkpointer=store, thread_id="run-1", resume=answers, **options)
 
 
 def retry(graph: CompiledGraph, store: Any, **options: Any) -> Any:
@@ -65,13 +64,17 @@ def keeps(seen: list[Any], calls: Calls | None = None, name: str = "join") -> Ca
     return node
 
 
-def one(node: Callable[..., Any], *, id: str = "ask", compile: dict[str, Any] | None = None, **options: Any) -> CompiledGraph:
+def one(
+    node: Callable[..., Any], *, id: str = "ask", compile: dict[str, Any] | None = None, **options: Any
+) -> CompiledGraph:
     """A graph of a single node."""
     graph_options = {name: options.pop(name) for name in ("state", "budgets", "queue", "pause") if name in options}
     return Graph.new("one", **graph_options).node(id, node, **options).entry(id).terminal(id).compile(**compile or {})
 
 
-def fan(branches: dict[str, Any], join: Callable[..., Any], *, pause: str = "superstep", kind: str = "all") -> CompiledGraph:
+def fan(
+    branches: dict[str, Any], join: Callable[..., Any], *, pause: str = "superstep", kind: str = "all"
+) -> CompiledGraph:
     """root → the branches → join."""
     graph = Graph.new("fan", pause=pause).node("root", branches.pop("root", lambda: "root")).entry("root")
     for name, body in branches.items():
@@ -87,7 +90,7 @@ def chain(bodies: Sequence[tuple[str, Any]], **options: Any) -> CompiledGraph:
     graph = Graph.new("chain", **options)
     for name, body in bodies:
         graph.node(name, body)
-    for (source, _), (target, _) in zip(bodies, bodies[1:], strict=False):
+    for (source, _), (target, _) in pairwise(bodies):
         graph.edge(source, target)
     return graph.entry(bodies[0][0]).terminal(bodies[-1][0]).compile()
 

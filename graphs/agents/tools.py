@@ -1,0 +1,103 @@
+"""Functions that an agent's model may call."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, overload
+
+from graphs.engine.context import Context, running_task
+from graphs.engine.effects import IDEMPOTENT
+
+_HIDDEN = frozenset({"self", "cls", "ctx", "context", "tool_context"})
+
+
+class Tool:
+    """One function as a model sees it: name, description, and the JSON Schema of its arguments."""
+
+    def __init__(
+        self, fn: Callable[..., Any], *, name: str = "", description: str = "", crash: str = IDEMPOTENT
+    ) -> None:
+        self.fn = fn
+        self.name: str = name or fn.__name__
+        self.description = description or inspect.getdoc(fn) or ""
+        self.crash = crash
+        self.is_async = inspect.iscoroutinefunction(fn)
+        hints = _hints(fn)
+        parameters = [one for one in inspect.signature(fn).parameters.values() if one.kind.name.endswith("KEYWORD")]
+        self._context = [
+            one.name for one in parameters if hints.get(one.name) is Context or one.name in ("ctx", "context")
+        ]
+        shown = [one for one in parameters if one.name not in _HIDDEN and one.name not in self._context]
+        self._fields = {one.name: (hints.get(one.name, Any), _default(one)) for one in shown}
+        self._model: Any = None
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Tool:
+        """As a method: bound to its object, which never reaches the schema."""
+        if instance is None:
+            return self
+        bound = self.fn.__get__(instance, owner)
+        return Tool(bound, name=self.name, description=self.description, crash=self.crash)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The plain function."""
+        return self.fn(*args, **kwargs)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
+        schema: dict[str, Any] = self._arguments().model_json_schema()
+        schema.pop("title", None)
+        return schema
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What a model is told of it."""
+        return {"name": self.name, "description": self.description, "inputSchema": self.schema}
+
+    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The call's keyword arguments, coerced to their annotations. Raises ValueError naming what does not fit."""
+        given = self._arguments().model_validate(dict(arguments))
+        bound = {name: getattr(given, name) for name in self._fields}
+        return {**bound, **dict.fromkeys(self._context, running_task())}
+
+    def _arguments(self) -> Any:
+        # Built when first needed: Pydantic is slow to import and a process that runs no agent never needs it.
+        if self._model is None:
+            from pydantic import ConfigDict, create_model
+
+            fields: Any = self._fields
+            self._model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+        return self._model
+
+
+@overload
+def tool(fn: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(*, name: str = "", description: str = "", crash: str = IDEMPOTENT) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a function or method a tool: `@tool` or `@tool(name=..., crash="at_most_once")`."""
+    if fn is not None:
+        return Tool(fn)
+    return lambda wrapped: Tool(wrapped, **options)
+
+
+def as_tool(given: Any) -> Tool:
+    """A tool, or a plain callable as one."""
+    return given if isinstance(given, Tool) else Tool(given)
+
+
+def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(fn)
+    except (NameError, TypeError):
+        return {}
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    return ... if parameter.default is inspect.Parameter.empty else parameter.default
