@@ -59,7 +59,7 @@ def put(messages: Sequence[OutboxMessage]) -> None:
 
 
 def publish(messages: Sequence[OutboxMessage]) -> int:
-    """Say each message and mark what was said. Returns how many were. Twice is harmless, never is mended by the sweep."""
+    """Say each message, mark what was said, return how many. Twice is harmless; never is mended by the sweep."""
     failpoints.reach("before_outbox_publish")
     said = [message.pk for message in messages if say(message)]
     failpoints.reach("after_outbox_publish")

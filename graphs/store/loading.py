@@ -156,7 +156,7 @@ def questions(wanted: Q) -> list[engine.Interrupt]:
             ),
             **{f"verdict_{name}": F(f"decisions__{name}") for name in VERDICT},
         )
-        .order_by("created_at", "pk", "decisions__round")
+        .order_by("created_at", "seq", "decisions__round")
     )
     found: dict[Any, engine.Interrupt] = {}
     for row in rows:
