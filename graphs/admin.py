@@ -226,6 +226,12 @@ class OutboxMessageAdmin(ReadOnlyAdmin):
     list_filter = ["kind", "created_at"]
 
 
+@admin.register(tables.IdempotencyKey)
+class IdempotencyKeyAdmin(ReadOnlyAdmin):
+    list_display = ["pk", "scope", "user_id", "result", "created_at"]
+    search_fields = ["scope", "result"]
+
+
 @admin.register(tables.Counter)
 class CounterAdmin(ReadOnlyAdmin):
     list_display = ["name", "value"]

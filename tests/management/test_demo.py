@@ -1,0 +1,63 @@
+"""The demo fills an empty installation, and stays out of one that has people of its own."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from graphs.actions import audit
+from graphs.jobs.threads import advance
+from graphs.models import ApprovalQueue, Interrupt, Thread
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis")]
+
+
+def demo(**options: str) -> str:
+    output = StringIO()
+    call_command("demo", stdout=output, **options)
+    return output.getvalue()
+
+
+def test_the_demo_leaves_questions_in_four_queues() -> None:
+    said = demo()
+    for _ in range(Thread.objects.count()):
+        advance()
+    assert set(Interrupt.objects.waiting().values_list("queue__slug", flat=True)) == {
+        "payments", "people", "moderation", "releases"
+    }  # fmt: skip
+    assert Thread.objects.filter(status="failed").count() == 0
+    assert "ana" in said
+    assert audit.verify().ok
+
+
+def test_the_password_is_random_and_shown_once() -> None:
+    first = demo().split("password ")[1].split()[0]
+    assert User.objects.get(username="ana").check_password(first)
+    second = demo().split("password ")[1].split()[0]
+    assert first != second
+
+
+def test_it_may_run_twice_without_a_second_set_of_people_and_queues() -> None:
+    demo()
+    people, queues = User.objects.count(), ApprovalQueue.objects.count()
+    demo()
+    assert (User.objects.count(), ApprovalQueue.objects.count()) == (people, queues)
+
+
+def test_s34_an_installation_with_people_of_its_own_is_refused_with_exit_2() -> None:
+    User.objects.create_user("real", "real@example.org", "a long enough one")
+    with pytest.raises(CommandError) as refusal:
+        demo()
+    assert refusal.value.returncode == 2
+    assert User.objects.count() == 1
+
+
+def test_a_real_account_of_a_demo_name_is_never_taken_over(settings: object) -> None:
+    settings.DEBUG = True  # type: ignore[attr-defined]
+    User.objects.create_user("ana", "ana@example.org", "a long enough one")
+    with pytest.raises(CommandError, match="real account"):
+        demo()
+    assert User.objects.get(username="ana").check_password("a long enough one")
