@@ -410,7 +410,8 @@ class Loop:
         for question in done.interrupts:
             node_id = question.path.split("/")[0]
             self._tell(events.NODE_INTERRUPT, node_id=node_id, path=question.path, interrupt=question)
-        self._tell(events.GRAPH_END, status=done.status, output=done.output, error=done.error)
+        asked = [question.id for question in done.interrupts]
+        self._tell(events.GRAPH_END, status=done.status, output=done.output, error=done.error, interrupts=asked)
         return done
 
     def _advanced(self, more: bool = False) -> Advanced:
