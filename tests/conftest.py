@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 BOTH_DATABASES = {"store", "actions", "jobs"}
 MARKED = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in databases.KINDS]
 
+NEVER_SKIPPED = {"browser", "postgres"}
+
 test_databases = databases.Switch()
+skipped_promises: list[str] = []
 numbers = itertools.count(1)
 
 
@@ -32,6 +35,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.fixturenames.append("database")
     if "database" in metafunc.fixturenames:
         metafunc.parametrize("database", MARKED, indirect=True)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """In CI nothing that needs a browser or a database server may be skipped: a skipped promise is not a kept one."""
+    if os.environ.get("CI") and report.skipped and NEVER_SKIPPED & set(report.keywords):
+        skipped_promises.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if skipped_promises:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print(f"\nskipped, although CI has to run them: {', '.join(skipped_promises)}")
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ class Form:
             self.buttons.setdefault(name, []).append(attributes.get("value", ""))
         elif kind not in ("checkbox", "radio"):
             self.fields[name] = attributes.get("value", "")
-            if kind in ("text", "number") and not self.fields[name] and name != "comment":
+            if (tag == "textarea" or kind in ("text", "number")) and not self.fields[name] and name != "comment":
                 self.empty.append(name)
 
 
@@ -74,7 +74,8 @@ class Reviewer:
         self.ledger = ledger
         self.stopped = threading.Event()
         self.problems: list[str] = []
-        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        self.jar = CookieJar()
+        self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.jar))
         self.thread = threading.Thread(target=self.work, daemon=True)
 
     def __enter__(self) -> Reviewer:
@@ -85,6 +86,9 @@ class Reviewer:
     def __exit__(self, *_: object) -> None:
         self.stopped.set()
         self.thread.join(30)
+
+    def cookies(self) -> str:
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.jar)
 
     def read(self, path: str, data: dict[str, str] | None = None) -> tuple[int, str]:
         body = urllib.parse.urlencode(data).encode() if data is not None else None
@@ -102,11 +106,11 @@ class Reviewer:
         assert status == 200 and Page(text).form("password") is None, text
 
     def start(self, graph: str, text: str) -> None:
-        """Launch a thread by the launcher's form, with `text` in its one field."""
+        """Launch a thread by the launcher's form, with `text` in each of its fields."""
         _, page = self.read(f"/launch/{graph}")
         form = Page(page).form("key")
         assert form is not None, page
-        status, page = self.read(f"/launch/{graph}", {**form.fields, form.empty[0]: text})
+        status, page = self.read(f"/launch/{graph}", {**form.fields, **dict.fromkeys(form.empty, text)})
         assert status == 200, page
 
     def work(self) -> None:
