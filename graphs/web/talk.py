@@ -58,10 +58,10 @@ class Talk:
     cut: bool = False
 
 
-def read(thread: Thread, current: Interrupt | None = None) -> Talk:
+def read(thread: Thread, current: Interrupt | None = None, questions: list[Interrupt] | None = None) -> Talk:
     """The conversation of a thread in a fixed number of queries; the question in view is left to its card."""
     names = labels(thread)
-    questions = questions_of(thread)
+    questions = questions_of(thread) if questions is None else questions
     events = list(ThreadEvent.objects.filter(thread=thread, type__in=TOLD).order_by("-seq")[: MOST * 2])
     entries = [*_opening(thread), *_tasks(thread, names, events), *_tools(thread, names), *_events(events, names)]
     entries += [entry for question in questions if question != current for entry in _question(question, names)]
@@ -117,9 +117,7 @@ def _tasks(thread: Thread, names: dict[str, str], events: list[ThreadEvent]) -> 
     for task in rows:
         name = names.get(task.path, task.path)
         at = ends.get((task.path, task.visit), task.at)
-        entry = Entry(
-            "node", at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else ""
-        )
+        entry = Entry("node", at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else "")
         yield _value(entry, task.output)
 
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from graphs.actions import comments
 from graphs.actions import threads as actions
 from graphs.engine.statuses import ENDED, ThreadStatus
-from graphs.models import AuditEntry, Thread, ThreadEvent
+from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
 from graphs.permissions import can
 from graphs.web import picture, progress, state, talk
 from graphs.web.definitions import labels, title
@@ -112,15 +112,17 @@ def thread(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "questions": questions,
         "open_questions": [one for one in questions if one.status in ("open", "needs_info")],
         "output": pretty(found.output) if found.status == ThreadStatus.COMPLETED and found.output is not None else "",
-        **content(request, found, tab, names),
+        **content(request, found, tab, names, questions),
     }
     return page(request, "threads/page.html", context)
 
 
-def content(request: HttpRequest, found: Thread, tab: str, names: dict[str, str]) -> dict[str, Any]:
+def content(
+    request: HttpRequest, found: Thread, tab: str, names: dict[str, str], questions: list[Interrupt]
+) -> dict[str, Any]:
     """What the chosen tab needs, and nothing for the others."""
     if tab == "conversation":
-        return {"talk": talk.read(found)}
+        return {"talk": talk.read(found, questions=questions)}
     if tab == "timeline":
         return timeline(request, found, names)
     if tab == "state":

@@ -53,6 +53,8 @@ def option_value(item: Any) -> Any:
 def option_label(item: Any) -> str:
     if isinstance(item, Mapping) and "value" in item:
         return str(item.get("label") or item.get("title") or leaf(item["value"])[0])
+    if item is None or item == "":
+        return "Nothing" if item is None else "Empty text"
     return json.dumps(item, ensure_ascii=False) if isinstance(item, dict | list) else leaf(item)[0]
 
 
@@ -161,7 +163,12 @@ def _choices(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _choice(field: Field, choices: list[tuple[str, Any]]) -> Field:
-    field.options = [Option(str(index), label, value) for index, (label, value) in enumerate(choices)]
+    labels = [label for label, _ in choices]
+    # 1 and "1" read alike; where labels do, the JSON tells them apart.
+    told = [label if labels.count(label) == 1 else json.dumps(value) for label, value in choices]
+    field.options = [
+        Option(str(at), label, value) for at, (label, (_, value)) in enumerate(zip(told, choices, strict=True))
+    ]
     wide = any(len(option.label) > LONG_LABEL for option in field.options)
     # A select cuts long labels at a phone's width; radios wrap them (U12).
     field.widget = "radio" if len(field.options) <= RADIO_MOST or wide else "select"

@@ -12,8 +12,8 @@ from typing import Any
 
 from graphs.web.forms.fields import ABSENT, Field
 
-WHOLE = re.compile(r"[+-]?\d{1,400}")
-DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
+WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 MOST_NESTED = 64
 
 

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+
+from graphs.models import Interrupt as InterruptRow
+from tests.actions.conftest import Asked
+from tests.people import People, invite
+
+SignedIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def asked(people: People) -> Asked:
+    return Asked(people)
+
+
+@pytest.fixture
+def signed_in(db: None) -> SignedIn:
+    def client(user: User) -> Client:
+        browser = Client()
+        browser.force_login(user)
+        return browser
+
+    return client
+
+
+def text_of(answer: HttpResponse) -> str:
+    """What a person reads of a page: tags away, entities as they show."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", answer.content.decode())).split())
+
+
+def form_of(row: InterruptRow, act: str, **fields: Any) -> dict[str, Any]:
+    """A decision form as the page would send it."""
+    return {"act": act, "version": row.version, "digest": row.digest, "key": "a" * 32, "comment": "", **fields}

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from graphs.library import registry
+from graphs.models import Thread
+from tests.people import People
+from tests.web.conftest import SignedIn, text_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ORDER = {"f/order": "A-77", "f/amount": "12.50", "f/currency": "1", "f/customer": "jo@example.org", "key": "c" * 32}
+
+
+def test_every_registered_graph_has_a_card_and_a_form(people: People, signed_in: SignedIn) -> None:
+    client = signed_in(people.stranger)
+    page = text_of(client.get("/launch"))
+    for entry in registry.entries():
+        assert entry.graph is not None and entry.graph.title in page
+        assert client.get(f"/launch/{entry.graph_id}").status_code == 200
+
+
+def test_a_module_that_fails_to_import_is_listed_with_its_error(
+    people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = registry.Entry("acme", "acme.graphs", None, "ModuleNotFoundError: No module named 'acme'")
+    known = registry.entries()
+    monkeypatch.setattr(registry, "entries", lambda: (*known, broken))
+    page = text_of(signed_in(people.stranger).get("/launch"))
+    assert "No module named 'acme'" in page and "Refund an order" in page
+
+
+def test_starting_leads_to_the_thread_once(people: People, signed_in: SignedIn) -> None:
+    client = signed_in(people.requester)
+    first, second = (client.post("/launch/refund", ORDER) for _ in range(2))
+    thread = Thread.objects.get()
+    assert first["Location"] == second["Location"] == f"/threads/{thread.uid}"
+    assert thread.input["amount"] == 12.5 and thread.input["currency"] == "GBP" and thread.input["order"] == "A-77"
+    assert thread.conversation.requester == people.requester
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"), [("f/amount", "-5"), ("f/amount", "much"), ("f/order", ""), ("f/order", "x" * 41)]
+)
+def test_bad_input_comes_back_whole(field: str, typed: str, people: People, signed_in: SignedIn) -> None:
+    answer = signed_in(people.requester).post("/launch/refund", ORDER | {field: typed})
+    assert answer.status_code == 422 and not Thread.objects.exists()
+    page = answer.content.decode()
+    assert "to mend" in page and 'aria-invalid="true"' in page and f'value="{typed}"' in page
+    assert 'value="jo@example.org"' in page
+
+
+def test_unknown_graphs_are_not_there(people: People, signed_in: SignedIn) -> None:
+    for name in ("nonsense", "..", "%00", "refund%2F..%2Fx"):
+        assert signed_in(people.requester).get(f"/launch/{name}").status_code == 404
