@@ -124,7 +124,7 @@ class Loop:
         """Supersteps until there is no reason to go on."""
         self._tell(events.GRAPH_START, input=self.snapshot.input)
         until = None if slice_seconds is None else self.clock.monotonic() + slice_seconds
-        tasks = self._first_tasks()
+        tasks = self._first_tasks() or await self._settle_standing()
         while tasks:
             over = self._over_budget()
             if over is not None:
@@ -197,6 +197,13 @@ class Loop:
             self._reset_counters()
         self._renew_activation(tasks)
         return tasks
+
+    async def _settle_standing(self) -> list[Active]:
+        """A thread that is to run and has nothing to run is written down as what it is: paused, ended or failed."""
+        if self.status not in _MOVES or self.status is ThreadStatus.INTERRUPTED:
+            return []
+        await self._commit(superstep.standing(self.machine, Applied(ThreadStatus.RUNNING)))
+        return superstep.plan(self.machine, self.records) if self.status is ThreadStatus.RUNNING else []
 
     def _renew_activation(self, tasks: Sequence[Active]) -> None:
         """A person's decision starts the activation's budgets anew (G36)."""
