@@ -33,6 +33,8 @@ def encode(value: Any, where: str = "", limit: int = MAX_BYTES) -> Json:
     kind = type(value)
     if value is None or kind is bool:
         return value
+    if kind is str and len(value) < 1_000 and value.isascii() and "\0" not in value:
+        return value
     if kind in (int, float, str):
         scalar = _walk(value, where, 0)
         if kind is str and len(value) * 4 > limit:

@@ -232,13 +232,13 @@ class Context:
         `QuestionChanged`.
         """
         known = self.journal.question(key, ordinal)
-        draft = replace(draft, digest=digest_of(draft), key=key, ordinal=ordinal)
-        if known is not None and known.status is not InterruptStatus.WITHDRAWN and known.digest == draft.digest:
+        digest = digest_of(draft)
+        if known is not None and known.status is not InterruptStatus.WITHDRAWN and known.digest == digest:
             if known.decision is None:
                 raise self.pause(known)
             if not again:
                 return known
-        raise self.pause(self._placed(draft, known))
+        raise self.pause(self._placed(replace(draft, digest=digest, key=key, ordinal=ordinal), known))
 
     def pause(self, question: Interrupt) -> GraphInterrupt:
         """Note a raised question, so that the node's boundary opens it even where others hide it."""

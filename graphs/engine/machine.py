@@ -104,22 +104,24 @@ class Machine:
             kind, _, rest = name.partition(":")
             by_kind.setdefault(kind, []).append((rest, value))
         self.visits = {path: count for path, (count, _) in by_kind.get("visit", ())}
+        found: dict[str, Active] = {}
         for rest, value in sorted(by_kind.get("task", ()), key=lambda one: one[0].count("/")):
-            self._read_task(read_key(rest), value, f"nest:{rest}" in cells)
+            found[rest] = self._read_task(read_key(rest), value, f"nest:{rest}" in cells)
         for rest, ids in by_kind.get("wait", ()):
-            self.tasks[read_key(rest)].waiting = tuple(ids)
+            found[rest].waiting = tuple(ids)
         for rest, _ in by_kind.get("fail", ()):
-            self.tasks[read_key(rest)].failed = True
+            found[rest].failed = True
         for rest, last in by_kind.get("last", ()):
-            self.tasks[read_key(rest)].last = last
+            found[rest].last = last
         self._read_frames(by_kind)
 
-    def _read_task(self, key: TaskKey, value: Json, nested: bool) -> None:
+    def _read_task(self, key: TaskKey, value: Json, nested: bool) -> Active:
         frame = self.frames[value.get("f", "")]
         task = Active(key, self.graph.places[key.path], frame, value.get("i"), nested=nested)
         self.tasks[key] = frame.active[key] = task
         if nested:
             self._open_frame(task)
+        return task
 
     def _read_frames(self, by_kind: dict[str, list[tuple[str, Json]]]) -> None:
         for rest, values in by_kind.get("join", ()):

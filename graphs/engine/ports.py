@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.statuses import Outcome, TaskStatus, ThreadStatus
@@ -28,8 +28,7 @@ class ThreadRef:
     thread_id: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TaskKey:
+class TaskKey(NamedTuple):
     """Names one execution of one node: `path` is `outer/inner` for nested graphs, `visit` counts loop passes from 1."""
 
     path: str

@@ -12,7 +12,14 @@ from graphs.engine import answers, events, failpoints, superstep
 from graphs.engine.cells import channel
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.context import running_task
-from graphs.engine.errors import DefinitionError, NestedPause, ThreadBusy, UnknownThread
+from graphs.engine.errors import (
+    AlreadyAnswered,
+    AnswerMismatch,
+    DefinitionError,
+    NestedPause,
+    ThreadBusy,
+    UnknownThread,
+)
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.hooks import HookProvider
 from graphs.engine.interrupts import GraphResume, Interrupt
@@ -130,13 +137,10 @@ class GraphRunner:
 
     async def _drive(self, input: Any, resume: Any, emit: Emit | None) -> GraphRunResult:
         assert self.compiled is not None and self.checkpointer is not None
-        given: list[Answer] = []
         if self.resuming or resume is not None:
-            given = await self._answers(resume)
+            await self._answer(resume)
         else:
             await self._start(input)
-        if given:
-            await self.checkpointer.answer(self._ref, given, actor=self.given_actor)
         advanced = await advance(
             self.compiled,
             self.checkpointer,
@@ -187,18 +191,24 @@ class GraphRunner:
         )
         await self.checkpointer.commit(self._ref, commit)
 
-    async def _answers(self, resume: Any) -> list[Answer]:
+    async def _answer(self, resume: Any) -> None:
         assert self.compiled is not None and self.checkpointer is not None
         snapshot = await self.checkpointer.load(self._ref)
         if snapshot is None:
             raise UnknownThread(f"graph {self._ref.graph_id!r} has no thread {self._ref.thread_id!r}")
-        if resume is None:
-            return []
+        if not resume or resume == GraphResume():
+            return
         asked = _open(snapshot)
         rank = self.compiled.rank
         asked.sort(key=lambda one: (rank(one.path), one.visit))
-        repeated = _repeated(resume, asked)
-        return repeated if repeated else answers.match(asked, resume)
+        given = _repeated(resume, asked) or answers.match(asked, resume)
+        try:
+            await self.checkpointer.answer(self._ref, given, actor=self.given_actor)
+        except AlreadyAnswered:
+            raise
+        except AnswerMismatch:
+            answers.match(asked, resume)  # says the same with the open questions in node order (Z27)
+            raise
 
     async def _result(self, advanced: Advanced) -> GraphRunResult:
         return GraphRunResult(
@@ -212,9 +222,12 @@ class GraphRunner:
 
     async def _state(self, advanced: Advanced) -> GraphState:
         assert self.compiled is not None and self.checkpointer is not None
-        visits = [(name[6:], value[0]) for name, value in advanced.cells.items() if name.startswith("visit:")]
-        keys = [TaskKey(path, visit) for path, visit in visits]
-        keys += [TaskKey(path, visit - 1) for path, visit in visits if visit > 1]
+        cells = advanced.cells
+        keys = []
+        for path, visit in [(name[6:], value[0]) for name, value in cells.items() if name.startswith("visit:")]:
+            # A node whose newest visit still waits is shown with the output of the one before.
+            under_way = f"task:{path}#{visit}" in cells
+            keys.append(TaskKey(path, visit - under_way))
         found = await self.checkpointer.results(self._ref, keys)
         done = {key.path: result.output for key, result in sorted(found.items()) if result.error is None}
         pending: dict[str, Interrupt] = {}

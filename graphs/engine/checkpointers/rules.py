@@ -28,10 +28,12 @@ def decide(
     open_ids = [one.id for one in questions.values() if one.status in OPEN]
     closed: list[Interrupt] = []
     decisions: list[Decision] = []
+    seen: set[str] = set()
     for answer in answers:
         question = questions.get(answer.interrupt_id)
-        if question is None or any(one.id == answer.interrupt_id for one in closed):
+        if question is None or answer.interrupt_id in seen:
             raise AnswerMismatch(f"{answer.interrupt_id!r} names no open question", open_ids)
+        seen.add(answer.interrupt_id)
         decision = question.decision
         if question.status in OPEN:
             decision = Decision(answer.outcome, answer.value, answer.comment, actor, now, question.digest)
