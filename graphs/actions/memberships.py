@@ -10,7 +10,7 @@ from graphs.actions import audit
 from graphs.models import ApprovalQueue, QueueMembership, Right
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.contrib.auth.models import AnonymousUser, User
 
     from graphs.actions.actors import Actor
 
