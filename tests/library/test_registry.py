@@ -43,9 +43,7 @@ def test_every_shipped_graph_is_registered_with_a_form() -> None:
     assert found["refund"].graph.input_schema["properties"]["amount"]["exclusiveMinimum"] == 0
 
 
-def test_a_module_of_the_settings_is_found(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_of_the_settings_is_found(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own(settings, tmp_path, monkeypatch, mine_one=GRAPH.format(name="app", graph_id="mine"))
     assert registry.get("mine").id == "mine"
 
