@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, connection, transaction
@@ -43,6 +43,7 @@ PAUSED = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
 DONE = (TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED)
 #: Ends after which no question of the thread can matter; a failed one keeps its questions for the retry.
 FINAL = ENDED - {ThreadStatus.FAILED}
+Written: TypeAlias = tuple[ThreadStatus, Sequence[Interrupt]]
 #: A running thread's page is told of progress at most this often (seconds).
 PROGRESS_SECONDS = 0.5
 ENGINE = System("engine")
@@ -179,12 +180,7 @@ class DjangoCheckpointer:
     def _commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
         grip = self._grip(ref)
         superstep = store.Superstep.of(grip.thread.pk, commit, grip.tail)
-        with transaction.atomic():
-            status = store.write_superstep(grip.thread.pk, grip.held.token, superstep)
-            if status is None:
-                raise lost()
-            decided = settle(grip, commit, status)
-            failpoints.reach("superstep_before_commit")
+        status, decided = write_plain(grip, superstep) if fits_at_once(grip, superstep) else write(grip, superstep)
         failpoints.reach("superstep_after_commit")
         if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
             raise LeaseLost("this thread was cancelled; what it had finished is stored")
@@ -231,6 +227,34 @@ def lost() -> LeaseLost:
     return LeaseLost("another job has taken this thread over, or it was cancelled; nothing more is written")
 
 
+def fits_at_once(grip: Grip, superstep: store.Superstep) -> bool:
+    """One statement is a transaction of its own; whatever needs a second one needs a real one around both."""
+    plain = superstep.plain and connection.vendor == "postgresql" and not connection.in_atomic_block
+    return plain and not ended_and_asking(grip, superstep.commit.results)
+
+
+def write_plain(grip: Grip, superstep: store.Superstep) -> Written:
+    failpoints.reach("superstep_before_commit")
+    status = store.write_at_once(grip.thread.pk, grip.held.token, superstep)
+    if status is None:
+        raise lost()
+    if status == ThreadStatus.CANCELLED:
+        # Should this process die right here, the sweep finds the request to cancel and ends the thread the same way.
+        with transaction.atomic():
+            settle(grip, superstep.commit, status)
+    return status, ()
+
+
+def write(grip: Grip, superstep: store.Superstep) -> Written:
+    with transaction.atomic():
+        status = store.write_superstep(grip.thread.pk, grip.held.token, superstep)
+        if status is None:
+            raise lost()
+        decided = settle(grip, superstep.commit, status)
+        failpoints.reach("superstep_before_commit")
+    return status, decided
+
+
 def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interrupt]:
     """What a pause or an end needs beside the superstep itself. Returns the questions decided meanwhile."""
     assert connection.in_atomic_block
@@ -256,11 +280,15 @@ def asking(snapshot: Snapshot) -> set[TaskKey]:
 
 def withdraw_of_ended(grip: Grip, results: Sequence[TaskResult]) -> list[OutboxMessage]:
     """Nobody is left to hear the answers to what an ended task still asks. A failed one keeps its questions."""
-    ended = {result.key for result in results if result.status in DONE}
-    concerned = ended if grip.asking is None else ended & grip.asking
+    concerned = ended_and_asking(grip, results)
     if not concerned:
         return []
     return threads.withdraw_open(grip.thread, "The step that asked has ended.", concerned)
+
+
+def ended_and_asking(grip: Grip, results: Sequence[TaskResult]) -> set[TaskKey]:
+    ended = {result.key for result in results if result.status in DONE}
+    return ended if grip.asking is None else ended & grip.asking
 
 
 def tell_progress(grip: Grip) -> None:

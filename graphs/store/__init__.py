@@ -13,6 +13,7 @@ from graphs.store.writing import (
     record_tasks,
     reset_failed,
     touch_task,
+    write_at_once,
     write_superstep,
 )
 
@@ -40,5 +41,6 @@ __all__ = [
     "results",
     "search_text",
     "touch_task",
+    "write_at_once",
     "write_superstep",
 ]

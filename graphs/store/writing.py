@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -22,10 +22,7 @@ TAIL_FACTOR, TAIL_BYTES, TAIL_ROWS, BYTES_A_ROW = 2, 8 * 1024, 64, 1024
 
 UNAPPLIED = (TaskStatus.FAILED, TaskStatus.WAITING, TaskStatus.RUNNING)
 
-TASK_COLUMNS = (
-    "INSERT INTO graphs_task"
-    " (thread_id, path, visit, step, status, output, detail, error, attempt, seconds, applied, at)"
-)
+TASK = "graphs_task (thread_id, path, visit, step, status, output, detail, error, attempt, seconds, applied, at)"
 RESULT_COLUMNS = ("output", "detail", "error", "attempt", "seconds", "at", "status")
 # A task that is recorded as done keeps its first result, whoever comes late (R4); its superstep only marks it applied.
 TASK_CONFLICT = (
@@ -37,8 +34,8 @@ TASK_CONFLICT = (
     )
     + " WHERE NOT graphs_task.applied"
 )
-EVENT_COLUMNS = "INSERT INTO graphs_threadevent (thread_id, seq, type, path, visit, data, at)"
-CHECKPOINT_COLUMNS = 'INSERT INTO graphs_checkpoint (thread_id, step, format, "full", data, size, status, at)'
+EVENT = "graphs_threadevent (thread_id, seq, type, path, visit, data, at)"
+CHECKPOINT = 'graphs_checkpoint (thread_id, step, format, "full", data, size, status, at)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +61,11 @@ class Superstep:
     tail: Tail
     full: bool
     body: str
+    thread: list[Any]
     tasks: list[tuple[Any, ...]]
     events: list[tuple[Any, ...]]
     packer: Packer
-    at: datetime = field(default_factory=timezone.now)
+    at: datetime
 
     @classmethod
     def of(cls, thread_id: int, commit: Commit, tail: Tail) -> Superstep:
@@ -80,9 +78,16 @@ class Superstep:
             body = packer.full(commit.full())
         size = len(body) + sum(size for _, size in packer.blobs.values())
         tail = Tail(commit.step, size, 0) if full else Tail(tail.full_step, tail.full_size, tail.size + size)
+        at = timezone.now()
+        thread = thread_row(commit, tail, at, packer)
         tasks = [task_row(thread_id, commit.step, result, packer, commit=True) for result in commit.results]
         events = [event_row(thread_id, event, packer) for event in commit.events]
-        return cls(commit, tail, full, body.decode(), tasks, events, packer)
+        return cls(commit, tail, full, body.decode(), thread, tasks, events, packer, at)
+
+    @property
+    def plain(self) -> bool:
+        """Nothing but a step from one running state to the next, without a value that needs a table of its own."""
+        return self.commit.status == ThreadStatus.RUNNING and not self.packer.blobs
 
 
 def task_row(thread_id: int, step: int, result: TaskResult, packer: Packer, *, commit: bool) -> tuple[Any, ...]:
@@ -136,7 +141,7 @@ def create(thread: Thread, start: ThreadStart) -> None:
     Lease.objects.bulk_create([Lease(thread=thread)])
     packer.write()
     row = (thread.pk, 0, 1, True, body.decode(), len(body), str(thread.status), sql.moment(thread.created_at))
-    sql.insert_many(CHECKPOINT_COLUMNS, [row])
+    sql.insert_many(f"INSERT INTO {CHECKPOINT}", [row])
 
 
 def write_superstep(thread_id: int, token: int, superstep: Superstep) -> ThreadStatus | None:
@@ -146,18 +151,41 @@ def write_superstep(thread_id: int, token: int, superstep: Superstep) -> ThreadS
     step or the token is no longer the one that this holder knows; then nothing was written.
     """
     assert connection.in_atomic_block
-    moved = sql.fetch(thread_statement(), thread_parameters(thread_id, token, superstep))
+    moved = sql.fetch(thread_statement(), fenced_thread(thread_id, token, superstep))
     if not moved:
         return None
     status = ThreadStatus(moved[0][0])
     superstep.packer.write()
-    commit, at = superstep.commit, sql.moment(superstep.at)
-    body = superstep.body
-    row = (thread_id, commit.step, 1, superstep.full, body, len(body), str(status), at)
-    sql.insert_many(CHECKPOINT_COLUMNS, [row])
-    sql.insert_many(TASK_COLUMNS, superstep.tasks, TASK_CONFLICT)
-    sql.insert_many(EVENT_COLUMNS, superstep.events)
+    sql.insert_many(f"INSERT INTO {CHECKPOINT}", [checkpoint_row(thread_id, superstep, str(status))])
+    sql.insert_many(f"INSERT INTO {TASK}", superstep.tasks, TASK_CONFLICT)
+    sql.insert_many(f"INSERT INTO {EVENT}", superstep.events)
     return status
+
+
+def write_at_once(thread_id: int, token: int, superstep: Superstep) -> ThreadStatus | None:
+    """Write a plain superstep as one statement, which is its own transaction: PostgreSQL only, where round trips cost
+    more than anything else. Returns as `write_superstep` does."""
+    parts = [f"moved AS ({thread_statement()})"]
+    parameters = fenced_thread(thread_id, token, superstep)
+    checkpoint = checkpoint_row(thread_id, superstep, str(superstep.commit.status))
+    for name, target, rows, conflict in (
+        ("checkpointed", CHECKPOINT, [checkpoint], ""),
+        ("recorded", TASK, superstep.tasks, TASK_CONFLICT),
+        ("told", EVENT, superstep.events, ""),
+    ):
+        if rows:
+            places = ", ".join([f"({', '.join(['%s'] * len(rows[0]))})"] * len(rows))
+            parts.append(
+                f"{name} AS (INSERT INTO {target} SELECT given.* FROM moved, (VALUES {places}) AS given {conflict})"
+            )
+            parameters += [value for row in rows for value in row]
+    moved = sql.fetch(f"WITH {', '.join(parts)} SELECT status FROM moved", parameters)
+    return ThreadStatus(moved[0][0]) if moved else None
+
+
+def checkpoint_row(thread_id: int, superstep: Superstep, status: str) -> tuple[Any, ...]:
+    body, step = superstep.body, superstep.commit.step
+    return (thread_id, step, 1, superstep.full, body, len(body), status, sql.moment(superstep.at))
 
 
 def thread_statement() -> str:
@@ -171,9 +199,7 @@ def thread_statement() -> str:
     )
 
 
-def thread_parameters(thread_id: int, token: int, superstep: Superstep) -> list[Any]:
-    commit, tail, at = superstep.commit, superstep.tail, sql.moment(superstep.at)
-    packer = superstep.packer
+def thread_row(commit: Commit, tail: Tail, at: datetime, packer: Packer) -> list[Any]:
     return [
         commit.step,
         str(commit.status),
@@ -184,12 +210,12 @@ def thread_parameters(thread_id: int, token: int, superstep: Superstep) -> list[
         tail.full_step,
         tail.full_size,
         tail.size,
-        at if commit.status in ENDED else None,
-        thread_id,
-        commit.step - 1,
-        thread_id,
-        token,
+        sql.moment(at) if commit.status in ENDED else None,
     ]
+
+
+def fenced_thread(thread_id: int, token: int, superstep: Superstep) -> list[Any]:
+    return [*superstep.thread, thread_id, superstep.commit.step - 1, thread_id, token]
 
 
 def record_tasks(thread_id: int, step: int, results: Sequence[TaskResult], packer: Packer) -> None:
@@ -197,7 +223,7 @@ def record_tasks(thread_id: int, step: int, results: Sequence[TaskResult], packe
     assert connection.in_atomic_block
     rows = [task_row(thread_id, step, result, packer, commit=False) for result in results]
     packer.write()
-    sql.insert_many(TASK_COLUMNS, rows, TASK_CONFLICT)
+    sql.insert_many(f"INSERT INTO {TASK}", rows, TASK_CONFLICT)
 
 
 def touch_task(thread_id: int, key: TaskKey, step: int, status: TaskStatus) -> int:
