@@ -9,7 +9,7 @@ join:<frame>|<node>|<source>   [outputs]            arrivals that wait for the o
 out:<frame>|<node>     output                       a terminal has fired
 visit:<path>           [count, signature]
 channel:<frame>|<name> value                        a frame is the task of its nested graph; empty for the outermost
-counters, context, graph
+counters, context, reducers
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -67,11 +68,15 @@ class Scope:
         self.prefix = prefix
         self.effect = effect
         self.call = call
+        self.attempt = task.attempt
         self._counts: Counter[str] = Counter()
         self._asker: tuple[int, object] | None = None
 
     def place(self, key: str) -> tuple[str, int]:
-        """The next place under `key` in this scope."""
+        """The next place under `key` in this scope. Raises RuntimeError in a flow that outlived its attempt."""
+        if self.attempt != self.task.attempt:
+            # A timed-out thread cannot be stopped; what it asks or settles now would be mixed into a later attempt.
+            raise RuntimeError(f"this attempt of node {self.task.node_id!r} is over")
         full = f"{self.prefix}{key}"
         ordinal = self._counts[full]
         self._counts[full] += 1
@@ -158,7 +163,7 @@ class Context:
         self.state = state
         self.context = context
         self.queue = queue
-        self.attempt = 1
+        self.attempt = 0
         self.usage: Counter[str] = Counter()
         self.metadata: dict[str, Any] = {}
         self.raised: dict[str, Interrupt] = {}
@@ -281,7 +286,14 @@ class Context:
 
     def call_on_loop(self, call: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the loop and wait for it here, in a pool thread."""
-        return asyncio.run_coroutine_threadsafe(call, self.loop).result()
+        future = asyncio.run_coroutine_threadsafe(call, self.loop)
+        while True:
+            try:
+                return future.result(1.0)
+            except concurrent.futures.TimeoutError:
+                # A loop that was stopped never answers, and this thread would keep its process from ending.
+                if future.done() or self.loop.is_closed():
+                    raise
 
 
 def _name_of(draft: Interrupt) -> str:

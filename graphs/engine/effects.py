@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import Callable
@@ -82,7 +81,7 @@ async def settle(
 async def _call(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if inspect.iscoroutinefunction(fn):
         return await fn(*args, **kwargs)
-    result = await asyncio.to_thread(fn, *args, **kwargs)
+    result = await current_scope("aonce").task.services.pool.run(lambda: fn(*args, **kwargs))
     return await result if inspect.isawaitable(result) else result
 
 

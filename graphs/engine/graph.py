@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-from graphs.engine import canonical, schemas, state
+from graphs.engine import canonical, schemas, shapes, state
 from graphs.engine.binding import Binder
 from graphs.engine.context import Context
 from graphs.engine.effects import MODES
@@ -235,10 +235,7 @@ class CompiledGraph:
 
     def shape(self) -> dict[str, list[dict[str, Any]]]:
         """The graph as data for pictures and lists: nodes and edges, nested graphs by path."""
-        nodes: list[dict[str, Any]] = []
-        edges: list[dict[str, Any]] = []
-        _draw(self, "", nodes, edges)
-        return {"nodes": nodes, "edges": edges}
+        return shapes.draw(self)
 
     def rank(self, path: str) -> tuple[int, ...]:
         """The sort key of a task path: node order, outer levels first."""
@@ -323,7 +320,9 @@ class CompiledGraph:
             "pause": self.pause,
             "input": self.input_schema,
             "channels": {name: one.reducer for name, one in self.channels.items()},
-            "nodes": [[id, self.signature(id)] for id in self.nodes],
+            "nodes": [
+                [id, self.signature(id), getattr(node.body, "fingerprint", "")] for id, node in self.nodes.items()
+            ],
             "edges": [[one.source, one.target, *_condition(one)] for one in self.edges],
             "entries": list(self.entries),
             "terminals": list(self.terminals),
@@ -334,8 +333,7 @@ class CompiledGraph:
     def signature(self, id: str) -> str:
         """Eight digits that change where a finished or waiting task of this node could not go on (R8)."""
         node = self.nodes[id]
-        nested = node.body.fingerprint if node.kind == "graph" else ""
-        what = [node.kind, node.join, node.crash, node.rerun_on_resume, list(self.sources[id]), nested]
+        what = [node.kind, node.join, node.crash, node.rerun_on_resume, list(self.sources[id])]
         return canonical.digest(what)[:8]
 
     def _places(self, prefix: str = "", rank: tuple[int, ...] = (), above: tuple[str, ...] = ()) -> dict[str, Place]:
@@ -348,39 +346,6 @@ class CompiledGraph:
             if node.kind == "graph":
                 found.update(node.body._places(f"{path}/", at, graph_path))
         return found
-
-
-def _draw(graph: CompiledGraph, prefix: str, nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> None:
-    for node in graph.nodes.values():
-        path = f"{prefix}{node.id}"
-        nodes.append(
-            {
-                "id": node.id,
-                "path": path,
-                "label": node.label,
-                "kind": node.kind,
-                "entry": node.id in graph.entries,
-                "terminal": node.id in graph.terminals,
-                "parent": prefix.rstrip("/") or None,
-            }
-        )
-        if node.kind == "graph":
-            _draw(node.body, f"{path}/", nodes, edges)
-    for one in graph.edges:
-        ends = {"source": f"{prefix}{one.source}", "target": f"{prefix}{one.target}"}
-        edges.append({**ends, "label": edge_label(one), "conditional": one.conditional})
-
-
-def edge_label(edge: Edge) -> str:
-    """What a person reads beside an edge: its label, its route, its predicate's name, or "otherwise"."""
-    if edge.label:
-        return edge.label
-    if edge.default:
-        return "otherwise"
-    if edge.when is None:
-        return ""
-    name = getattr(edge.when, "__name__", "") if callable(edge.when) else str(edge.when)
-    return "" if name == "<lambda>" else name
 
 
 def _condition(edge: Edge) -> list[Any]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from graphs.engine import events, failpoints, routing, superstep
+from graphs.engine import counters, events, failpoints, routing, superstep
 from graphs.engine.context import Context
-from graphs.engine.errors import BudgetExceeded, DefinitionChanged, UnknownThread
-from graphs.engine.graph import Budgets, CompiledGraph, Place
+from graphs.engine.errors import DefinitionChanged, UnknownThread
+from graphs.engine.graph import CompiledGraph, Place
 from graphs.engine.hooks import AfterNodeCallEvent, BeforeNodeCallEvent, HookProvider, HookRegistry
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.journal import open_questions
@@ -35,6 +35,7 @@ from graphs.engine.ports import (
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran
 from graphs.engine.task import TaskRun, describe
+from graphs.engine.telling import Teller
 
 #: Finished siblings of a task that still runs are recorded together, at most this many seconds after the first of them.
 GROUP_WINDOW = 0.05
@@ -46,7 +47,8 @@ _DONE = frozenset({TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLE
 class Advanced:
     """How far a thread came: its stored status, the supersteps done, its open questions in node order.
 
-    `more` says that the slice is up and something is ready; `outputs` are those of the nodes that finished, by path.
+    `more` says that the slice is up and something is ready; `outputs` are those of the nodes that finished, by path,
+    `settled` those of nodes that wait for a person after their output (T16).
     """
 
     status: ThreadStatus
@@ -56,6 +58,7 @@ class Advanced:
     error: Mapping[str, Json] | None = None
     interrupts: tuple[Interrupt, ...] = ()
     outputs: Mapping[str, Json] = field(default_factory=dict)
+    settled: Mapping[str, Json] = field(default_factory=dict)
     cells: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -107,28 +110,27 @@ class Loop:
         pool: Pool,
     ) -> None:
         self.graph, self.checkpointer, self.ref = graph, checkpointer, snapshot.ref
-        self.clock, self._new_id, self._emit = clock, new_id, emit
+        self.clock, self._new_id = clock, new_id
         self.hooks, self.pool = hooks, pool
         self.snapshot = snapshot
-        self.status, self.step, self.seq = snapshot.status, snapshot.step, snapshot.next_seq
+        self.status, self.step = snapshot.status, snapshot.step
         self.output, self.error = snapshot.output, snapshot.error
         self.records = snapshot.tasks
         self.outputs: dict[str, Json] = {}
         self.steps = 0
-        self._stored: list[dict[str, Any]] = []
-        self._told = snapshot.next_seq
+        self.teller = Teller(graph, snapshot, clock, emit)
         self._check_definition()
         self.machine = Machine(graph, snapshot.cells, self._gate())
 
     async def run(self, slice_seconds: float | None, slice_steps: int | None) -> Advanced:
         """Supersteps until there is no reason to go on."""
-        self._tell(events.GRAPH_START, input=self.snapshot.input)
+        self.teller.tell(events.GRAPH_START, input=self.snapshot.input)
         until = None if slice_seconds is None else self.clock.monotonic() + slice_seconds
         tasks = self._first_tasks() or await self._settle_standing()
         while tasks:
-            over = self._over_budget()
+            over = counters.exceeded(self.machine.draft, self.graph.budgets)
             if over is not None:
-                await self._commit(Applied(ThreadStatus.FAILED, error=over))
+                await self._commit(Applied(ThreadStatus.FAILED, error={**describe(over), "path": ""}))
                 break
             await self._superstep(tasks)
             if self.status is not ThreadStatus.RUNNING:
@@ -163,7 +165,7 @@ class Loop:
 
     def tell(self, type_: str, task: Context, **details: Any) -> None:
         """Tell the stream something about a task."""
-        self._tell(type_, node_id=task.node_id, path=task.path, visit=task.visit, **details)
+        self.teller.tell(type_, node_id=task.node_id, path=task.path, visit=task.visit, **details)
 
     # Beginning
 
@@ -193,8 +195,8 @@ class Loop:
         decided = any(superstep.newly_decided(task, self.records) for task in tasks)
         if self.status is ThreadStatus.INTERRUPTED and not decided:
             return []  # a resume without an answer runs nothing (G07)
-        if self.machine.cells.get("counters", {}).get("over") or any(task.failed for task in tasks):
-            self._reset_counters()
+        if counters.was_exceeded(self.machine.cells) or any(task.failed for task in tasks):
+            counters.renew(self.machine.draft)
         self._renew_activation(tasks)
         return tasks
 
@@ -208,16 +210,17 @@ class Loop:
     def _renew_activation(self, tasks: Sequence[Active]) -> None:
         """A person's decision starts the activation's budgets anew (G36)."""
         if any(superstep.newly_decided(task, self.records) for task in tasks):
-            self._reset_counters()
+            counters.renew(self.machine.draft)
 
     # One superstep
 
     async def _superstep(self, tasks: list[Active]) -> None:
         started = self.clock.monotonic()
-        self._tell(events.SUPERSTEP_START, step=self.step + 1)
+        self.teller.tell(events.SUPERSTEP_START, step=self.step + 1)
         ran = await self._run_tasks(tasks)
         applied = superstep.apply(self.machine, ran)
-        self._count(applied.results, self.clock.monotonic() - started)
+        seconds = self.clock.monotonic() - started
+        counters.count(self.machine.draft, self.graph.budgets, applied.results, seconds)
         await self._commit(applied, ran)
 
     async def _run_tasks(self, tasks: list[Active]) -> list[Ran]:
@@ -225,7 +228,7 @@ class Loop:
         known = {one.task.key for one in ran}
         todo = [task for task in tasks if task.key not in known]
         for task in todo:
-            self._tell(events.NODE_START, node_id=task.place.node.id, path=task.key.path, visit=task.key.visit)
+            self.teller.tell(events.NODE_START, node_id=task.place.node.id, path=task.key.path, visit=task.key.visit)
         if len(todo) == 1:
             ran.append(await self._run_one(todo[0]))
         elif todo:
@@ -255,7 +258,7 @@ class Loop:
             record = self.records[task.key] = TaskRecord(task.key)
         ran = await TaskRun(self, task, record).run()
         if ran.result is not None:
-            self._tell_result(task, ran.result)
+            self.teller.tell_result(task, ran.result)
         return ran
 
     async def _run_together(self, tasks: list[Active]) -> list[Ran]:
@@ -289,7 +292,7 @@ class Loop:
 
     async def _commit(self, applied: Applied, ran: Sequence[Ran] = ()) -> None:
         self.step += 1
-        self._note(applied, ran)
+        self.teller.note(applied, ran, self.step)
         waiting = self._waiting_ids() if applied.status is ThreadStatus.INTERRUPTED else ()
         cells = self.machine.cells
         commit = Commit(
@@ -300,7 +303,7 @@ class Loop:
             tuple(applied.results),
             waiting,
             tuple(self.machine.tasks),
-            tuple(self._stored),
+            self.teller.take(),
             applied.output,
             applied.error,
         )
@@ -311,7 +314,6 @@ class Loop:
 
     def _committed(self, commit: Commit, decided: Sequence[Interrupt]) -> None:
         self.steps += 1
-        self._stored = []
         self.status = ThreadStatus.RUNNING if decided else commit.status
         self.output, self.error = commit.output, commit.error
         for result in commit.results:
@@ -321,7 +323,7 @@ class Loop:
         for question in decided:
             self._replace_question(question)
         ended = [one.key.path for one in commit.results if one.status is TaskStatus.FINISHED]
-        self._tell(events.SUPERSTEP_END, step=commit.step, nodes=ended)
+        self.teller.tell(events.SUPERSTEP_END, step=commit.step, nodes=ended)
 
     def _replace_question(self, question: Interrupt) -> None:
         record = self.records.get(TaskKey(question.path, question.visit))
@@ -331,100 +333,32 @@ class Loop:
     def _waiting_ids(self) -> tuple[str, ...]:
         return tuple(id for task in self.machine.tasks.values() for id in task.waiting or ())
 
-    def _note(self, applied: Applied, ran: Sequence[Ran]) -> None:
-        """The commit's stored events, in node order."""
-        if self.snapshot.next_seq == self.seq == 1:
-            self._store(events.GRAPH_START, data={"input": self.snapshot.input})
-        for result in applied.results:
-            self._store(*_of_result(result, self.step))
-        for one in sorted(ran, key=lambda one: one.task.sort_key):
-            for question in one.opened:
-                self._store(events.NODE_INTERRUPT, one.task.key, {"interrupt": question.id})
-        self._store(events.SUPERSTEP_END, data={"step": self.step})
-        if applied.status not in (ThreadStatus.RUNNING, ThreadStatus.INTERRUPTED):
-            self._store(events.GRAPH_END, data={"status": str(applied.status)})
-
-    def _store(self, type_: str, task: TaskKey | None = None, data: Mapping[str, Json] | None = None) -> None:
-        path, visit = ("", 0) if task is None else (task.path, task.visit)
-        row = {
-            "type": type_,
-            "path": path,
-            "visit": visit,
-            "seq": self.seq,
-            "at": self.clock.now(),
-            "data": dict(data or {}),
-        }
-        self._stored.append(row)
-        self.seq += 1
-
-    # Budgets
-
-    def _reset_counters(self) -> None:
-        kept = {
-            name: used for name, used in self.machine.cells.get("counters", {}).items() if name.startswith("lifetime_")
-        }
-        self.machine.draft.put("counters", kept)
-
-    def _count(self, results: Sequence[TaskResult], seconds: float) -> None:
-        counters = dict(self.machine.cells.get("counters", {}))
-        tokens = sum(result.usage.get("tokens", 0) for result in results)
-        budgets = self.graph.budgets
-        for kind, used in (("supersteps", 1), ("tokens", tokens), ("seconds", round(seconds, 6))):
-            if kind == "supersteps" or (used and (kind == "tokens" or budgets.seconds is not None)):
-                counters[kind] = counters.get(kind, 0) + used
-            if getattr(budgets, f"lifetime_{kind}") is not None and used:
-                counters[f"lifetime_{kind}"] = counters.get(f"lifetime_{kind}", 0) + used
-        self.machine.draft.put("counters", counters)
-
-    def _over_budget(self) -> dict[str, Json] | None:
-        counters = self.machine.cells.get("counters", {})
-        for name in Budgets.__dataclass_fields__:
-            allowed = getattr(self.graph.budgets, name)
-            if allowed is not None and counters.get(name, 0) >= allowed:
-                self.machine.draft.put("counters", {**counters, "over": True})
-                error = BudgetExceeded(f"the budget of {allowed} {name.replace('_', ' ')} is used up")
-                return {**describe(error), "path": ""}
-        return None
-
     def _slice_is_up(self, until: float | None, slice_steps: int | None) -> bool:
         return (slice_steps is not None and self.steps >= slice_steps) or (
             until is not None and self.clock.monotonic() >= until
         )
 
-    # Telling
-
-    def _tell(self, type_: str, **details: Any) -> None:
-        if self._emit is None:
-            return
-        told = {"type": type_, "graph_path": (self.graph.id,), "thread_id": self.ref.thread_id, "seq": self._told}
-        self._told += 1
-        self._emit({**told, **details})
-
-    def _tell_result(self, task: Active, result: TaskResult) -> None:
-        where = {
-            "node_id": task.place.node.id,
-            "path": task.key.path,
-            "visit": task.key.visit,
-            "attempt": result.attempt,
-        }
-        if result.status is TaskStatus.FAILED:
-            self._tell(events.NODE_ERROR, **where, error=result.error)
-        else:
-            self._tell(events.NODE_END, **where, output=result.output, status=result.status, seconds=result.seconds)
-
     def _tell_end(self) -> Advanced:
         done = self._advanced()
         for question in done.interrupts:
             node_id = question.path.split("/")[0]
-            self._tell(events.NODE_INTERRUPT, node_id=node_id, path=question.path, interrupt=question)
+            self.teller.tell(events.NODE_INTERRUPT, node_id=node_id, path=question.path, interrupt=question)
         asked = [question.id for question in done.interrupts]
-        self._tell(events.GRAPH_END, status=done.status, output=done.output, error=done.error, interrupts=asked)
+        self.teller.tell(events.GRAPH_END, status=done.status, output=done.output, error=done.error, interrupts=asked)
         return done
 
     def _advanced(self, more: bool = False) -> Advanced:
-        return Advanced(
-            self.status, self.steps, more, self.output, self.error, self._open(), self.outputs, self.machine.cells
-        )
+        ends = (self.output, self.error, self._open(), self.outputs, self._settled(), self.machine.cells)
+        return Advanced(self.status, self.steps, more, *ends)
+
+    def _settled(self) -> dict[str, Json]:
+        found = {}
+        for task in self.machine.tasks.values():
+            record = self.records.get(task.key)
+            if record is not None and task.place.gated_after:
+                for one in filter(_is_output, record.journal):
+                    found[task.key.path] = one.value["output"]
+        return found
 
     def _open(self) -> tuple[Interrupt, ...]:
         if self.status in (ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED):
@@ -436,11 +370,8 @@ class Loop:
         return tuple(found)
 
 
-def _of_result(result: TaskResult, step: int) -> tuple[str, TaskKey, dict[str, Json]]:
-    if result.error is not None:
-        told = {"type": result.error["type"], "message": result.error["message"], "attempt": result.attempt}
-        return events.NODE_ERROR, result.key, told
-    return events.NODE_END, result.key, {"seconds": result.seconds, "attempt": result.attempt, "step": step}
+def _is_output(entry: JournalEntry) -> bool:
+    return entry.key == "node" and entry.state == "done"
 
 
 async def _cancel(pending: set[asyncio.Task[Ran]]) -> None:

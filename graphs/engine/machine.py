@@ -179,6 +179,17 @@ class Machine:
         del self.frames[frame.id]
         self.touched.discard(frame.id)
 
+    def clear(self) -> None:
+        """Give up everything that is not over, and what the terminals have put out."""
+        for name in [name for name in self.cells if name.startswith(("task:", "wait:", "fail:", "nest:", "last:"))]:
+            self.draft.drop(name)
+        nested = tuple(f"channel:{id}|" for id in self.frames if id)
+        for name in [name for name in self.cells if name.startswith(("join:", "out:", *nested))]:
+            self.draft.drop(name)
+        self.tasks.clear()
+        self.frames = {"": Frame("", None, self.graph, 0, "", channels=self.root.channels)}
+        self.touched = {""}
+
     def settle_waiting(self, task: Active) -> None:
         """Take back the marks of a pause or a failure."""
         if task.waiting is not None:

@@ -7,7 +7,6 @@ import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from graphs.engine.interrupts import Interrupt
@@ -15,7 +14,7 @@ from graphs.engine.ports import Emit, Json
 from graphs.engine.statuses import ThreadStatus
 
 #: The statuses of a run are those of its thread.
-GraphRunStatus: type[StrEnum] = ThreadStatus
+GraphRunStatus = ThreadStatus
 
 
 @dataclass(frozen=True, slots=True)

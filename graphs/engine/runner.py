@@ -171,7 +171,7 @@ class GraphRunner:
             what = f"waits for {len(asked)} answers" if asked else f"is {snapshot.status}"
             raise ThreadBusy(f"thread {self._ref.thread_id!r} {what} and takes no new input", [one.id for one in asked])
         machine = Machine(self.compiled, snapshot.cells)
-        superstep.turn(machine, input, self.given_state)
+        superstep.turn(machine, input, state=self.given_state, context=self.given_context)
         cells = machine.cells
         told = {
             "type": events.GRAPH_START,
@@ -229,7 +229,8 @@ class GraphRunner:
             under_way = f"task:{path}#{visit}" in cells
             keys.append(TaskKey(path, visit - under_way))
         found = await self.checkpointer.results(self._ref, keys)
-        done = {key.path: result.output for key, result in sorted(found.items()) if result.error is None}
+        done = {key.path: result.output for key, result in found.items() if result.error is None}
+        done.update(advanced.settled)
         pending: dict[str, Interrupt] = {}
         for one in advanced.interrupts:
             pending.setdefault(one.path.split("/")[0], one)

@@ -48,7 +48,9 @@ def begin(
 
     `state` seeds channels, `context` is what predicates and nodes may read beside the input. Raises `PayloadError`.
     """
-    cells: Cells = {"graph": [_channels_digest(graph)]}
+    cells: Cells = {}
+    if reducers := _reducers(graph):
+        cells["reducers"] = reducers
     given = canonical.encode(input, "input")
     if context:
         cells["context"] = canonical.encode(dict(context), "context")
@@ -60,13 +62,18 @@ def begin(
     )
 
 
-def turn(machine: Machine, input: Any, state: Mapping[str, Any] | None = None) -> None:
-    """Begin the next turn of an ended thread: entries ready with the new input; state and visits go on."""
+def turn(
+    machine: Machine, input: Any, *, state: Mapping[str, Any] | None = None, context: Mapping[str, Any] | None = None
+) -> None:
+    """Begin the next turn of an ended thread: entries ready with the new input; state and visits go on.
+
+    What an early end (rejected, cancelled) left standing is given up. Raises `PayloadError`.
+    """
     given = canonical.encode(input, "input")
-    for node in machine.root.outputs:
-        machine.draft.drop(f"out:|{node}")
-    machine.root.outputs.clear()
+    machine.clear()
     machine.draft.drop("counters")
+    if context:
+        machine.draft.put("context", canonical.encode(dict(context), "context"))
     _seed(machine, state or {})
     _enter_root(machine, given)
 
@@ -81,8 +88,10 @@ def compatible(graph: CompiledGraph, cells: Cells) -> str:
                 return f"node {path!r} is gone; this thread has run it or waits in it"
             if place.signature != value[1]:
                 return f"node {path!r} has other inputs, or is of another kind, than when this thread reached it"
-    if cells.get("graph") != [_channels_digest(graph)]:
-        return "the state channels have other reducers than when this thread began"
+    now = _reducers(graph)
+    for name, reducer in cells.get("reducers", {}).items():
+        if now.get(name) != reducer:
+            return f"state channel {name.removeprefix('|')!r} is no longer reduced by {reducer!r}"
     return ""
 
 
@@ -128,14 +137,12 @@ def _runs(task: Active, records: Mapping[TaskKey, TaskRecord], retrying: bool) -
     return task.waiting is None or newly_decided(task, records)
 
 
-def _channels_digest(graph: CompiledGraph) -> str:
-    # By frame and not by node: a node that is added has no say in what the others' channels are.
-    reducers = {
-        path.rpartition("/")[0]: {name: one.reducer for name, one in place.graph.channels.items()}
-        for path, place in graph.places.items()
-        if place.graph.channels
-    }
-    return canonical.digest(reducers)[:8]
+def _reducers(graph: CompiledGraph) -> dict[str, str]:
+    found = {f"|{name}": one.reducer for name, one in graph.channels.items()}
+    for path, place in graph.places.items():
+        if place.node.kind == "graph":
+            found.update({f"{path}|{name}": one.reducer for name, one in place.node.body.channels.items()})
+    return found
 
 
 def _seed(machine: Machine, values: Mapping[str, Any]) -> None:

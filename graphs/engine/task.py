@@ -1,45 +1,25 @@
-"""One pass of one task: gates and hooks around the node's body, its attempts, and the boundary that opens pauses."""
+"""One task: its attempts, how each of them ends, and the boundary where the pauses of a pass are opened."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import traceback
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from graphs.engine import answers, asking, canonical, effects, routing
+from graphs.engine import asking
 from graphs.engine.answers import TaskEnded
-from graphs.engine.context import Context, Services, entered
-from graphs.engine.errors import NodeTimeout, PauseSwallowed, SaysoError
-from graphs.engine.hooks import AfterNodeCallEvent, BeforeNodeCallEvent, HookRegistry
+from graphs.engine.context import Context
+from graphs.engine.errors import PauseSwallowed, SaysoError
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.journal import Journal
-from graphs.engine.machine import Active, Machine
+from graphs.engine.machine import Active
 from graphs.engine.outputs import Collected
-from graphs.engine.pool import Pool
-from graphs.engine.ports import Clock, JournalEntry, Json, TaskRecord, TaskResult, ThreadRef
-from graphs.engine.state import SET, StateView
+from graphs.engine.passing import Entered, Host, NodePass
+from graphs.engine.ports import Json, TaskRecord, TaskResult
 from graphs.engine.statuses import TaskStatus
 from graphs.engine.superstep import Ran
 
 _MAX_TRACEBACK = 8_000
-
-
-class Host(Services, Protocol):
-    """What a task needs of the loop around it."""
-
-    ref: ThreadRef
-    clock: Clock
-    hooks: HookRegistry
-    pool: Pool
-    machine: Machine
-
-    async def open_interrupt(self, question: Interrupt) -> Interrupt: ...
-
-
-class _Entered(Exception):
-    """The node's gates are passed and its nested graph opens."""
 
 
 class TaskRun:
@@ -48,31 +28,28 @@ class TaskRun:
     def __init__(self, host: Host, task: Active, record: TaskRecord) -> None:
         self.host = host
         self.task = task
-        self.place = task.place
         self.node = task.place.node
         self.journal = Journal(record)
-        self.collected = Collected()
-        self._earlier_states: list[dict[str, Json]] = []
-        self._states_seen = 0
         self.ctx = self._context()
+        self.current = NodePass(host, task, self.ctx)
+        self.started = 0.0
 
     async def run(self) -> Ran:
-        """One pass: attempts until one ends in a result or a pause."""
+        """Attempts until one ends in a result or a pause."""
         waits = self._still_waits()
         if waits:
             return Ran(self.task, waiting=waits)
-        started = self.host.clock.monotonic()
         attempt = 0
         while True:
             attempt += 1
-            ran = await self._attempt(attempt, started)
+            self.started = self.host.clock.monotonic()
+            ran = await self._attempt(attempt)
             if ran is not None:
                 return ran
             await asyncio.sleep(self.node.retry.wait(attempt))
-            started = self.host.clock.monotonic()
 
     def _context(self) -> Context:
-        task, place = self.task, self.place
+        task, place = self.task, self.task.place
         return Context(
             self.host,
             self.journal,
@@ -96,35 +73,25 @@ class TaskRun:
         waits = tuple(one for one in asked if one.decision is None)
         return waits if waits and len(waits) == len(self.journal.open()) else ()
 
-    # One attempt and its ends
+    # How an attempt ends
 
-    async def _attempt(self, attempt: int, started: float) -> Ran | None:
-        self.collected = Collected()
+    async def _attempt(self, attempt: int) -> Ran | None:
+        if attempt > 1:
+            self.current = NodePass(self.host, self.task, self.ctx)
         try:
-            self._begin(attempt)
-            with entered(self.ctx.scope):
-                targets = await self._pass()
+            targets = await self.current.run(attempt)
             self._refuse_swallowed()
-            return Ran(self.task, self._result(TaskStatus.FINISHED, started, targets))
-        except _Entered:
+            return self._finished(targets)
+        except Entered:
             return Ran(self.task, entered=True)
         except GraphInterrupt as pause:
-            return await self._paused(pause, started)
+            return await self._paused(pause)
         except TaskEnded as ended:
-            self.collected = Collected(output=ended.text or None)
-            return Ran(self.task, self._result(ended.status, started))
+            return self._ended(ended)
         except BaseExceptionGroup as group:
-            return await self._grouped(group, started)
+            return await self._grouped(group)
         except Exception as error:  # noqa: BLE001 - whatever a node raises becomes its result
-            return await self._raised(error, started)
-
-    def _begin(self, attempt: int) -> None:
-        view = self.host.machine.view(self.task.frame)
-        self._earlier_states = [entry.value for entry in self.journal.effects("state")]
-        self._states_seen = 0
-        for state in self._earlier_states:
-            self._write_state(view, state)
-        self.ctx.begin_attempt(attempt, view)
+            return await self._raised(error)
 
     def _refuse_swallowed(self) -> None:
         if self.ctx.store_error is not None:
@@ -136,20 +103,28 @@ class TaskRun:
                 f"node {self.node.id!r} caught the pause that it had raised; let GraphInterrupt through"
             )
 
-    async def _paused(self, pause: GraphInterrupt, started: float) -> Ran:
+    async def _paused(self, pause: GraphInterrupt) -> Ran:
         if self.ctx.store_error is not None:
             raise self.ctx.store_error
         if self.ctx.fault is None and pause.interrupt.id not in self.ctx.raised:
             self._adopt(pause.interrupt)
         if self.ctx.fault is not None:
-            return self._failed(self.ctx.fault, started)
+            return self._failed(self.ctx.fault)
         opened = await self._open_raised()
         return Ran(self.task, waiting=tuple(self.journal.open()), opened=opened)
 
     def _adopt(self, raised: Interrupt) -> None:
         """Place a question that the node raised by itself (G38): its answer comes back in the envelope."""
         number = len([one for one in self.journal.questions() if one.key == "raised" and one.decision is not None])
-        draft = asking.build(
+        try:
+            self.ctx.pose(self._draft_of(raised), "raised", number)
+        except SaysoError as error:
+            self.ctx.fault = error
+        except GraphInterrupt:
+            return  # noted in ctx.raised, as for every other question
+
+    def _draft_of(self, raised: Interrupt) -> Interrupt:
+        return asking.build(
             self.ctx.scope,
             raised.style,
             raised.question,
@@ -163,13 +138,9 @@ class TaskRun:
             interrupt_id=raised.interrupt_id,
             tool_call_id=raised.tool_call_id,
         )
-        try:
-            self.ctx.pose(draft, "raised", number)
-        except (GraphInterrupt, SaysoError):
-            return  # noted in ctx.raised or ctx.fault, as for every other question
 
     async def _open_raised(self) -> tuple[Interrupt, ...]:
-        await self._keep_states()
+        await self.current.keep_states()
         known = set(self.task.waiting or ())
         opened = []
         for question in list(self.ctx.raised.values()):
@@ -180,74 +151,77 @@ class TaskRun:
                 opened.append(question)
         return tuple(opened)
 
-    async def _keep_states(self) -> None:
-        kept = len(self._earlier_states)
-        for state in self.collected.states[self._repeated() :]:
-            await self.ctx.record(JournalEntry("state", kept, "done", state))
-            kept += 1
-
-    def _repeated(self) -> int:
-        pairs = zip(self.collected.states, self._earlier_states, strict=False)
-        return next(
-            (i for i, (now, then) in enumerate(pairs) if now != then),
-            min(len(self.collected.states), len(self._earlier_states)),
-        )
-
-    async def _grouped(self, group: BaseExceptionGroup[BaseException], started: float) -> Ran | None:
+    async def _grouped(self, group: BaseExceptionGroup[BaseException]) -> Ran | None:
         pauses, rest = group.split(GraphInterrupt)
         if pauses is not None and rest is None:
-            return await self._paused(_first_leaf(pauses), started)
+            return await self._paused(_first_leaf(pauses))
         ends, _ = group.split(lambda error: not isinstance(error, (Exception, GraphInterrupt, BaseExceptionGroup)))
         if ends is not None:
-            raise _first_leaf(ends)
-        return await self._raised(_first_leaf(rest) if rest is not None else Exception(str(group)), started)
+            ended = _first_leaf(ends)
+            if isinstance(ended, TaskEnded):
+                return self._ended(ended)
+            raise ended
+        return await self._raised(_first_leaf(rest) if rest is not None else Exception(str(group)))
 
-    async def _raised(self, error: Exception, started: float) -> Ran | None:
+    async def _raised(self, error: Exception) -> Ran | None:
         if self.ctx.store_error is not None:
             raise self.ctx.store_error
         if self.ctx.fault is not None:
-            return self._failed(self.ctx.fault, started)
+            return self._failed(self.ctx.fault)
         if self.ctx.raised and _came_from_pause(error):
-            return self._failed(PauseSwallowed(f"node {self.node.id!r} caught its pause and raised {error!r}"), started)
+            return self._failed(PauseSwallowed(f"node {self.node.id!r} caught its pause and raised {error!r}"))
         if isinstance(error, PauseSwallowed):
-            return self._failed(error, started)
+            return self._failed(error)
         if self.node.retry.retries(error, self.ctx.attempt):
             return None
         if self.ctx.raised:
             # Another flow of this node asked before this one broke: its question must not be lost (Z42).
             opened = await self._open_raised()
-            return Ran(self.task, self._failed(error, started).result, opened=opened)
+            return Ran(self.task, self._failed(error).result, opened=opened)
         if self.node.on_error is not None:
-            return await self._handled(error, started)
-        return self._failed(error, started)
+            return await self._handled(error)
+        return await self._told(error)
 
-    async def _handled(self, error: Exception, started: float) -> Ran:
-        assert self.node.on_error is not None
-        self.collected = Collected()
+    async def _handled(self, error: Exception) -> Ran:
         try:
-            with entered(self.ctx.scope):
-                await self._collect(self.node.on_error, error)
-                targets = self._targets()
+            targets = await self.current.handle(error)
             self._refuse_swallowed()
-            return Ran(self.task, self._result(TaskStatus.FINISHED, started, targets))
+            return self._finished(targets)
         except GraphInterrupt as pause:
-            return await self._paused(pause, started)
-        except Exception as second:  # noqa: BLE001 - a handler that fails fails the node
-            return self._failed(second, started)
+            return await self._paused(pause)
+        except TaskEnded as ended:
+            return self._ended(ended)
+        except Exception as second:
+            if self.ctx.store_error is not None:
+                raise
+            return self._failed(second)
 
-    def _failed(self, error: BaseException, started: float) -> Ran:
+    def _finished(self, targets: tuple[str, ...]) -> Ran:
+        return Ran(self.task, self._result(TaskStatus.FINISHED, self.current.collected, targets))
+
+    def _ended(self, ended: TaskEnded) -> Ran:
+        return Ran(self.task, self._result(ended.status, Collected(output=ended.text or None)))
+
+    async def _told(self, error: Exception) -> Ran:
+        try:
+            await self.current.tell_failure(error)
+        except Exception as second:  # noqa: BLE001 - a hook that fails on a failure does not hide it
+            second.__cause__ = error
+            return self._failed(second)
+        return self._failed(error)
+
+    def _failed(self, error: BaseException) -> Ran:
         result = TaskResult(
             self.task.key,
             TaskStatus.FAILED,
             error=describe(error),
             attempt=self.ctx.attempt,
-            seconds=round(self.host.clock.monotonic() - started, 6),
+            seconds=round(self.host.clock.monotonic() - self.started, 6),
             usage=dict(self.ctx.usage),
         )
         return Ran(self.task, result)
 
-    def _result(self, status: TaskStatus, started: float, targets: tuple[str, ...] | None = None) -> TaskResult:
-        given = self.collected
+    def _result(self, status: TaskStatus, given: Collected, targets: tuple[str, ...] | None = None) -> TaskResult:
         return TaskResult(
             self.task.key,
             status,
@@ -256,158 +230,9 @@ class TaskRun:
             given.has_route,
             tuple(self.ctx.state.writes) if status is TaskStatus.FINISHED else (),
             attempt=self.ctx.attempt,
-            seconds=round(self.host.clock.monotonic() - started, 6),
+            seconds=round(self.host.clock.monotonic() - self.started, 6),
             usage=dict(self.ctx.usage),
             targets=targets,
-        )
-
-    # The pass itself
-
-    async def _pass(self) -> tuple[str, ...]:
-        if self.task.last is not None:
-            self.collected.add(self.task.last[0])
-        elif not self._answered():
-            await self._before()
-            if self.node.kind == "graph":
-                raise _Entered
-            await self._body()
-        await self._after()
-        return self._targets()
-
-    def _answered(self) -> bool:
-        """Whether answers stand for the body: a node that is not run again, all of whose requests are decided."""
-        asked = [one for one in self.journal.questions() if one.style == "request_input"]
-        if self.node.rerun_on_resume or self.task.waiting is None or not asked:
-            return False
-        if any(one.decision is None for one in asked):
-            return False
-        self.collected.add(_answer_of(asked))
-        return True
-
-    async def _before(self) -> None:
-        if self.place.gated_before:
-            self._structural("before", f"Go on to “{self.node.label}”?", {"input": self.task.input})
-        if self.host.hooks.wants(BeforeNodeCallEvent):
-            event = BeforeNodeCallEvent(self.node.id, canonical.copy(self.task.input), self.ctx)
-            await self.host.hooks.fire(event, self.ctx)
-            if event.cancel_node:
-                text = event.cancel_node if isinstance(event.cancel_node, str) else f"{self.node.id} was cancelled"
-                raise TaskEnded(TaskStatus.CANCELLED, text)
-
-    async def _after(self) -> None:
-        if self.host.hooks.wants(AfterNodeCallEvent):
-            event = AfterNodeCallEvent(self.node.id, canonical.copy(self.collected.output), None, self.ctx)
-            await self.host.hooks.fire(event, self.ctx)
-        if self.place.gated_after:
-            self._structural("after", f"Go on after “{self.node.label}”?", {"output": self.collected.output})
-
-    def _structural(self, where: str, message: str, payload: dict[str, Json]) -> None:
-        draft = asking.build(
-            self.ctx.scope,
-            "structural",
-            message,
-            payload=payload,
-            schema=asking.STRUCTURAL_SCHEMA,
-            reason=f"interrupt_{where}",
-        )
-        value = answers.delivered(self.ctx.pose(draft, f"structural:{where}", 0))
-        edits = value.get("state") if isinstance(value, dict) else None
-        for name, edited in (edits or {}).items():
-            self.ctx.state.write(f"{SET}{name}", edited)
-
-    async def _body(self) -> None:
-        # The output of a node that is followed by a pause, or that may run only once, is settled like an effect.
-        if self.place.gated_after or self.node.crash == effects.AT_MOST_ONCE:
-            settled = await effects.settle(self.ctx.scope, "node", self._called_as_effect, self.node.crash, 0)
-            self._restore(settled)
-        else:
-            await self._called()
-
-    async def _called_as_effect(self) -> Json:
-        await self._called()
-        given = self.collected
-        return {
-            "output": given.output,
-            "route": given.route,
-            "has_route": given.has_route,
-            "writes": [list(write) for write in self.ctx.state.writes],
-        }
-
-    def _restore(self, settled: dict[str, Json]) -> None:
-        self.collected = Collected(settled["output"], True, settled["route"], settled["has_route"])
-        written = [tuple(write) for write in settled["writes"]]
-        if self.ctx.state.writes != written:
-            for name, value in written[len(self.ctx.state.writes) :]:
-                self.ctx.state.write(name, value)
-
-    async def _called(self) -> None:
-        limit = asyncio.timeout(self.node.timeout)
-        try:
-            async with limit:
-                await self._collect(self.node.binder)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise NodeTimeout(f"node {self.node.id!r} took longer than {self.node.timeout} s") from error
-        if self.collected.requests:
-            self._pose_requests()
-
-    async def _collect(self, binder: Any, error: BaseException | None = None) -> None:
-        value = self.task.input
-        if binder is None:
-            self._take(await self.node.body.run_node(self.ctx, canonical.copy(value)))
-        elif binder.is_async_generator:
-            async for item in binder.call(self.ctx, value, error):
-                self._take(item)
-        elif binder.is_async:
-            self._take(await binder.call(self.ctx, value, error))
-        elif binder.is_generator:
-            await self.host.pool.run(lambda: self._drain(binder.call(self.ctx, value, error)))
-        else:
-            given = await self.host.pool.run(lambda: binder.call(self.ctx, value, error))
-            self._take(await given if inspect.isawaitable(given) else given)
-
-    def _drain(self, items: Iterator[Any]) -> None:
-        for item in items:
-            self._take(item)
-
-    def _take(self, given: Any) -> None:
-        state = self.collected.add(given)
-        if state is None:
-            return
-        index, self._states_seen = self._states_seen, self._states_seen + 1
-        if index < len(self._earlier_states) and self._earlier_states[index] == state:
-            return  # a re-run that gives the same state again writes it once
-        self._write_state(self.ctx.state, state)
-
-    @staticmethod
-    def _write_state(view: StateView, state: dict[str, Json]) -> None:
-        for name, value in state.items():
-            view.write(name, value)
-
-    def _pose_requests(self) -> None:
-        again = self.node.rerun_on_resume
-        asked = [one for one in self.journal.questions() if one.key.endswith("request_input")]
-        number = len([one for one in asked if one.decision is not None]) if again else 0
-        first: GraphInterrupt | None = None
-        decided = []
-        for request in self.collected.requests:
-            key = f"request_input:{request.interrupt_id}" if request.interrupt_id else "request_input"
-            ordinal = 0 if request.interrupt_id else number
-            number += not request.interrupt_id
-            try:
-                decided.append(self.ctx.pose(asking.request(self.ctx.scope, request), key, ordinal, again=again))
-            except GraphInterrupt as pause:
-                first = first or pause
-        if first is not None:
-            raise first
-        self.collected.requests.clear()
-        self.collected.add(_answer_of(decided))
-
-    def _targets(self) -> tuple[str, ...]:
-        given = self.collected
-        return routing.targets(
-            self.place.graph, self.node.id, given.output, given.route, given.has_route, self.ctx.state, self.ctx.context
         )
 
 
@@ -424,12 +249,6 @@ def describe(error: BaseException) -> dict[str, Json]:
 
 def _clean(text: str, limit: int) -> str:
     return text[:limit].replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
-
-
-def _answer_of(questions: list[Interrupt]) -> Any:
-    if len(questions) == 1:
-        return answers.delivered(questions[0])
-    return {one.interrupt_id: answers.delivered(one) for one in questions}
 
 
 def _first_leaf(group: BaseExceptionGroup[Any]) -> Any:

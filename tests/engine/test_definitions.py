@@ -97,6 +97,9 @@ def test_the_fingerprint_changes_with_the_structure_and_not_with_the_words() -> 
     assert Graph.new("g", state={"x": "add"}).node("a", nothing).entry("a").compile().fingerprint != base
 
 
+KEPT = {"x": "last"}
+
+
 def review_graph(*, name: str = "ask", extra: bool = False, rewired: bool = False, state: Any = None) -> Any:
     graph = Graph.new("g", state=state).node("first", lambda: 1).node(name, asks(Counter(), "ask"))
     graph.node("last", works(Counter(), "last")).edge("first", name).edge(name, "last")
@@ -112,21 +115,21 @@ def review_graph(*, name: str = "ask", extra: bool = False, rewired: bool = Fals
     [
         ({"name": "renamed"}, "'ask' is gone"),
         ({"rewired": True}, "'ask' has other inputs"),
-        ({"state": {"x": "add"}}, "reducers"),
+        ({"state": {"x": "add"}}, "'x' is no longer reduced by 'last'"),
     ],
 )
 async def test_z20_a_graph_that_changed_under_a_question_is_refused_before_anything_runs(
     store: Store, changed: Any, says: str
 ) -> None:
     """Also Z44: the message names the node, the question stays open, the old version can finish it."""
-    paused = await start(review_graph(), store)
+    paused = await start(review_graph(state=KEPT), store)
     before = await store.load(ThreadRef("g", "run-1"))
     with pytest.raises(DefinitionChanged, match=says):
-        await resume(review_graph(**changed), store)
+        await resume(review_graph(**{"state": KEPT, **changed}), store)
     after = await store.load(ThreadRef("g", "run-1"))
     assert (after.step, after.cells) == (before.step, before.cells)
-    assert (await resume(review_graph(), store)).interrupts == paused.interrupts
-    assert (await resume(review_graph(), store, {"ask": 1})).status is ThreadStatus.COMPLETED
+    assert (await resume(review_graph(state=KEPT), store)).interrupts == paused.interrupts
+    assert (await resume(review_graph(state=KEPT), store, {"ask": 1})).status is ThreadStatus.COMPLETED
 
 
 async def test_z44_a_change_that_touches_nothing_that_ran_is_compatible(store: Store) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,11 +17,13 @@ from graphs.engine.context import Context
 from graphs.engine.effects import aonce, once
 from graphs.engine.failpoints import Crash
 from graphs.engine.graph import CompiledGraph, Graph
-from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
+from graphs.engine.hooks import AfterNodeCallEvent, BeforeNodeCallEvent, HookRegistry
+from graphs.engine.interrupts import GraphInterrupt, Interrupt
+from graphs.engine.outputs import RequestInput
 from graphs.engine.policies import NodeRetryPolicy
-from graphs.engine.ports import ThreadRef
+from graphs.engine.ports import Answer, ThreadRef
 from graphs.engine.runner import Runner
-from graphs.engine.statuses import ThreadStatus
+from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from tests.engine.runs import asks, chain, fan, keeps, one, pending, resume, retry, start, works
 
 Store = Any
@@ -357,8 +361,7 @@ async def test_a_node_declared_at_most_once_is_not_run_again_either(
         await start(graph, store)
     fresh = restarted(store)
     assert (await resume(graph, fresh)).interrupts[0].style == "effect"
-    known = {"output": "told", "route": None, "has_route": False, "writes": []}
-    result = await resume(graph, fresh, {"ask": {"happened": True, "result": known}})
+    result = await resume(graph, fresh, {"ask": {"happened": True, "result": "told"}})
     assert result.output == "told" and did == {"ask": 1}
 
 
@@ -418,3 +421,104 @@ async def test_an_error_of_the_store_is_no_failure_of_the_node(store: Store) -> 
     store.record_effect = broken
     with pytest.raises(Gone):
         await start(one(node), store)
+
+
+async def test_a_flow_that_outlived_its_attempt_settles_nothing(store: Store) -> None:
+    """A timed-out thread cannot be stopped, but it can no longer be mistaken for the attempt that followed it."""
+    released, late = threading.Event(), []
+
+    def node(ctx: Context) -> Any:
+        if ctx.attempt > 1:
+            return once("work", lambda: "second")
+        released.wait(20)
+        try:
+            once("work", lambda: "first")
+        except RuntimeError as error:
+            late.append(str(error))
+        return "too late"
+
+    graph = one(node, timeout=0.05, retry=NodeRetryPolicy(max_attempts=2))
+    result = await start(graph, store)
+    released.set()
+    assert result.output == "second"
+    for _ in range(2_000):
+        if late:
+            break
+        await asyncio.sleep(0.01)
+    assert late == ["this attempt of node 'ask' is over"]
+
+
+async def test_a_cancelled_question_ends_the_run_as_cancelled(store: Store) -> None:
+    calls: Counter[str] = Counter()
+    graph = fan({"a": asks(calls, "a"), "b": asks(calls, "b")}, keeps([]))
+    paused = await start(graph, store)
+    answer = Answer(paused.interrupts[0].id, Outcome.CANCELLED, None, "no longer needed")
+    await store.answer(ThreadRef("fan", "run-1"), [answer])
+    result = await resume(graph, store)
+    assert result.status is ThreadStatus.CANCELLED and result.output == "no longer needed"
+    assert result.interrupts == () and calls == {"a": 1, "b": 1}
+    statuses = {one.node_id: one.status for one in store.questions(ThreadRef("fan", "run-1"))}
+    assert statuses == {"a": InterruptStatus.CLOSED, "b": InterruptStatus.WITHDRAWN}
+    again = await start(graph, store, "next turn")
+    assert [one.visit for one in again.interrupts] == [2, 2]
+
+
+async def test_an_expired_question_takes_its_default_or_fails(store: Store, clock: Any) -> None:
+    graph = one(lambda: ask("?", default={"ok": 1}, expires_in=60).value)
+    asked = (await start(graph, store, clock=clock)).interrupts[0]
+    assert asked.expires_at == clock.now() + timedelta(seconds=60)
+    await store.answer(ThreadRef("one", "run-1"), [Answer(asked.id, Outcome.EXPIRED)])
+    assert (await resume(graph, store)).output == {"ok": 1}
+    strict = one(lambda: RequestInput(message="?"))
+    asked = (await Runner.arun_graph(strict, 1, hooks=[store], thread_id="run-2")).interrupts[0]
+    await store.answer(ThreadRef("one", "run-2"), [Answer(asked.id, Outcome.EXPIRED)])
+    failed = await Runner.arun_graph_from_checkpoint(strict, checkpointer=store, thread_id="run-2")
+    assert failed.error["type"] == "question_expired"
+
+
+async def test_a_pause_raised_with_what_is_not_json_fails_its_node(store: Store) -> None:
+    def node() -> None:
+        raise GraphInterrupt(Interrupt(question="?", metadata={"bad": {1}}))
+
+    result = await start(one(node), store)
+    assert result.error["type"] == "payload_error"
+
+
+async def test_a_task_group_that_asks_pauses(store: Store) -> None:
+    async def node() -> Any:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(asking_later())
+        return task.result()
+
+    async def asking_later() -> Any:
+        return interrupt(message="grouped?", key="k")
+
+    graph = one(node)
+    assert (await start(graph, store)).interrupts[0].question == "grouped?"
+    assert (await resume(graph, store, {"ask": "yes"})).output == "yes"
+
+
+class Listens:
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def register_hooks(self, registry: HookRegistry) -> None:
+        registry.add_callback(AfterNodeCallEvent, self.after)
+
+    def after(self, event: AfterNodeCallEvent) -> None:
+        self.heard.append((event.node_id, event.output, type(event.error).__name__))
+        with pytest.raises(RuntimeError, match="BeforeNodeCallEvent"):
+            event.interrupt("late")
+
+
+async def test_h42_after_a_node_hooks_hear_of_it_once_and_cannot_ask(store: Store) -> None:
+    def fails() -> None:
+        raise ValueError("no")
+
+    hooks = Listens()
+    graph = Graph.new("g").node("a", asks(Counter(), "a")).node("b", fails).edge("a", "b").entry("a").terminal("b")
+    compiled = graph.compile(interrupt_after=["a"])
+    await start(compiled, store, hooks=[hooks])
+    await resume(compiled, store, {"a": 1}, hooks=[hooks])
+    await resume(compiled, store, {"a": True}, hooks=[hooks])
+    assert hooks.heard == [("a", {"a": 1}, "NoneType"), ("b", None, "ValueError")]

@@ -449,4 +449,4 @@ async def test_fanning_out_over_names_keeps_only_what_is_active(store: Store) ->
     await resume(graph, store, {"a": 1})
     cells = (await store.load(ThreadRef("fan", "run-1"))).cells
     kinds = Counter(name.partition(":")[0] for name in cells)
-    assert kinds == {"visit": 4, "graph": 1, "counters": 1, "out": 1}
+    assert kinds == {"visit": 4, "counters": 1, "out": 1}
