@@ -132,7 +132,7 @@ def sign(entry: AuditEntry) -> str:
         entry.data,
         entry.previous,
     ]
-    secret = getattr(settings, "SAYSO_AUDIT_KEY", "") or settings.SECRET_KEY
+    secret = settings.SAYSO_AUDIT_KEY or settings.SECRET_KEY
     return hmac.new(chain_key(secret), canonical.dumps(content), hashlib.sha256).hexdigest()
 
 
