@@ -60,6 +60,17 @@ def test_a_superstep_is_four_statements_and_one_commit() -> None:
     assert pen.thread.next_seq == 3
 
 
+def test_a_plain_superstep_is_one_round_trip_where_round_trips_cost(database: str) -> None:
+    pen = Pen()
+    pen.claim()
+    results = [finished("a", 1, {"n": 1.5}, writes=(("c", None),)), finished("b", 1)]
+    with CaptureQueriesContext(connection) as captured:
+        pen.write(1, results=results, events=[event(1), event(2)])
+    assert len(captured) == (1 if database == "postgres" else 6)
+    assert pen.load().cells == {"task:a#1": {"i": None}, "n": 1}
+    assert [task.output for task in Task.objects.order_by("path")] == [{"n": 1.5}, None]
+
+
 def test_claiming_and_loading_a_resumed_thread_is_six_statements() -> None:
     from tests.records import question
 
