@@ -95,7 +95,7 @@ async def test_z49_after_a_partial_answer_the_rest_is_listed(store: Store) -> No
     assert [one.node_id for one in result.interrupts] == ["a", "c"]
 
 
-async def test_z06_a_schema_is_checked_when_asked_and_enforced_when_answered(store: Store) -> None:
+async def test_z06_z31_a_schema_is_checked_when_asked_and_enforced_when_answered(store: Store) -> None:
     """Also Z31: nothing is stored of a wrong answer, and a corrected one completes the run."""
     schema = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
     graph = one(lambda: ask("How much?", schema=schema).value)

@@ -110,7 +110,7 @@ async def live_through(world: World, store: Store, reopen: Callable[[Store], Sto
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 5])
 @pytest.mark.parametrize("place", FAILPOINTS)
-async def test_z08_a_crash_at_any_boundary_changes_nothing_in_the_end(
+async def test_z05_z08_a_crash_at_any_boundary_changes_nothing_in_the_end(
     store: Store, restarted: Any, monkeypatch: pytest.MonkeyPatch, place: str, nth: int
 ) -> None:
     """Also Z05, Z09, Z40."""
@@ -186,7 +186,7 @@ async def test_z05_an_answer_outlives_the_worker_that_ran_on_it(
     assert again.output == "yes"
 
 
-async def test_z12_a_failure_beside_a_pause_leaves_both(store: Store) -> None:
+async def test_z12_z41_a_failure_beside_a_pause_leaves_both(store: Store) -> None:
     """Also Z41: the question is still answerable, the failure is shown per node, the join fires afterwards."""
     calls: Counter[str] = Counter()
     seen: list[Any] = []

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Any
 
+from graphs.engine.context import Context
 from graphs.engine.events import GRAPH_END, NODE_INTERRUPT
 from graphs.engine.interrupts import GraphResume
+from graphs.engine.ports import ThreadRef
 from graphs.engine.results import GraphRunStatus
 from graphs.engine.runner import Runner
+from graphs.engine.statuses import ThreadStatus
 from tests.engine.runs import asks, chain, drain, fan, keeps, kinds, one, works
 
 Store = Any
@@ -81,3 +85,54 @@ async def test_t21_a_reader_that_stops_loses_nothing(store: Store) -> None:
     answer = GraphResume(replies={"ask": 1})
     result = await Runner.arun_graph_from_checkpoint(graph, checkpointer=store, thread_id="run-1", resume=answer)
     assert result.output == {"ask": 1}
+
+
+async def test_z09_the_interrupt_event_is_told_only_after_its_commit(store: Store) -> None:
+    graph = one(asks(Counter(), "ask"))
+    ref = ThreadRef("one", "run-1")
+    streamed = await Runner.arun_graph_streamed(graph, "go", hooks=[store], thread_id="run-1")
+    statuses: list[Any] = []
+    commit = store.commit
+
+    async def watched(ref: ThreadRef, given: Any) -> Any:
+        done = await commit(ref, given)
+        statuses.append("committed")
+        return done
+
+    store.commit = watched
+    async for event in streamed.stream_events():
+        if event["type"] == NODE_INTERRUPT:
+            statuses.append("told")
+            snapshot = await store.load(ref)
+            assert snapshot.status is ThreadStatus.INTERRUPTED
+    assert statuses == ["committed", "told"]
+
+
+async def test_a_node_may_stream_what_it_has_so_far(store: Store) -> None:
+    async def speaks(ctx: Context) -> str:
+        ctx.stream("Hel")
+        await asyncio.to_thread(ctx.stream, "lo")
+        return "Hello"
+
+    events = await drain(await Runner.arun_graph_streamed(one(speaks), "go", hooks=[store], thread_id="run-1"))
+    assert [event["delta"] for event in events if event["type"] == "graph.node_stream"] == ["Hel", "lo"]
+    assert not [event for event in store.events(ThreadRef("one", "run-1")) if event["type"] == "graph.node_stream"]
+
+
+async def test_the_stored_timeline_counts_on_over_pauses(store: Store) -> None:
+    graph = chain([("ask", asks(Counter(), "ask")), ("next", works(Counter(), "next"))])
+    await Runner.arun_graph(graph, "go", hooks=[store], thread_id="run-1")
+    answer = GraphResume({"ask": 1})
+    await Runner.arun_graph_from_checkpoint(graph, checkpointer=store, thread_id="run-1", resume=answer)
+    rows = store.events(ThreadRef("chain", "run-1"))
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    assert [row["type"].removeprefix("graph.") for row in rows] == [
+        "start",
+        "node_interrupt",
+        "superstep_end",
+        "node_end",
+        "superstep_end",
+        "node_end",
+        "superstep_end",
+        "end",
+    ]
