@@ -45,7 +45,7 @@ class Case(BaseModel):
 
 
 def put(inp: ExecutableInput) -> dict[str, Any]:
-    case = inp.prompt["case"]
+    case = inp.input["case"]
     if case == "options":
         return {"chosen": request_human_input(inp, "Which of these?", kind="choice", options=LABELS)}
     payload = {"long": {"body": LONG}, "hostile": {"note": HOSTILE, HOSTILE: HOSTILE}, "nested": NESTED}.get(case, {})

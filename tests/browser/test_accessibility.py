@@ -39,7 +39,7 @@ def addresses(tab: Tab) -> list[str]:
         "/accounts/password/",
         "/nonsense",
     ]
-    return [*plain, item, *rows[:8], *([closed] if closed else []), *tabs]
+    return [*plain, item, *rows[:5], *([closed] if closed else []), *tabs]
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +62,10 @@ def test_axe_finds_nothing(width: int, theme: str, signed_in: SignedIn, prepared
     tab = signed_in("ana", width, color_scheme=theme).live()
     for address in addresses(tab):
         found[address] = violations(tab.go(address))
-    tab.go("/launch/refund").get_by_role("button", name="Start").evaluate("button => button.form.noValidate = true")
+    tab.go("/launch/refund").get_by_role("button", name="Start").evaluate("button => button.formNoValidate = true")
     tab.page.get_by_role("button", name="Start").click()
     expect(tab.page.locator("[data-problems]")).to_be_visible()
     found["422"] = violations(tab.page)
-    tab.page.get_by_label("Account and appearance").click()
+    tab.page.get_by_text("Account and appearance").locator("xpath=..").click()
     found["menu"] = violations(tab.page)
     assert {address: problems for address, problems in found.items() if problems} == {}

@@ -69,7 +69,7 @@ def test_help_search_and_the_switch(signed_in: SignedIn) -> None:
 
 def test_the_theme_is_kept_without_a_flash(signed_in: SignedIn) -> None:
     ana = signed_in("ana", color_scheme="light")
-    ana.page.get_by_label("Account and appearance").click()
+    ana.page.get_by_text("Account and appearance").locator("xpath=..").click()
     ana.page.get_by_role("button", name="Dark").click()
     expect(ana.page.locator("html")).to_have_attribute("data-bs-theme", "dark")
     ana.page.keyboard.press("Escape")
