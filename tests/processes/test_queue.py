@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +43,13 @@ def as_json(function: str, instance: Any = None, arguments: Any = (), keywords: 
 
 
 def work(client: Redis, kind: type[ForkingWorker | InProcessWorker] = ForkingWorker) -> None:
-    kind("threads", client).work(burst=True, logging_level="WARNING")
+    # RQ keeps the process's signals for itself; without this a test run could no longer be interrupted.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        kind("threads", client).work(burst=True, logging_level="WARNING")
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def test_every_name_of_the_table_is_a_function() -> None:
