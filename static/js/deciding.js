@@ -20,7 +20,7 @@ function unlock() {
 
 // The question first: a long conversation stands above it, one scroll away.
 export function toQuestion(root) {
-  const place = root.querySelector(".ask:not(.is-closed)") ?? root.querySelector("#receipt");
+  const place = root.querySelector(".ask:not(.is-closed)") ?? root.querySelector("#receipt") ?? root.querySelector(".ask");
   place?.scrollIntoView({ block: place.id === "receipt" ? "center" : "start" });
 }
 

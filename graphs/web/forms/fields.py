@@ -56,6 +56,11 @@ class Field:
         return self.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
 
     @property
+    def clearable(self) -> bool:
+        """Whether "no answer" is a choice of its own: it says nothing where a default would stand in for it."""
+        return not self.required and self.default is ABSENT
+
+    @property
     def long(self) -> bool:
         """Wide widgets take the whole line; short ones stand side by side."""
         return self.widget in {"textarea", "lines", "json", "group", "radio"}
