@@ -15,7 +15,7 @@ from tests.load.measure import Row, alternate, table
 WATCH = """
 window.seenRows = {};
 const look = () => document.querySelectorAll('.qrow').forEach((row) => {
-  const found = row.textContent.match(/Measured question (\\w+)/);
+  const found = row.textContent.match(/Measured question ([0-9a-f]{32})/);
   if (found && !(found[1] in window.seenRows)) window.seenRows[found[1]] = Date.now() / 1000;
 });
 new MutationObserver(look).observe(document.body, {childList: true, subtree: true, characterData: true});
