@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
-from asgiref.sync import sync_to_async
 from django.db import IntegrityError, connection, transaction
 
 from graphs import outbox, store
 from graphs.actions import hints, leases, questions, threads
 from graphs.actions.actors import System, actor_id, actor_name
+from graphs.actions.mainthread import hop
 from graphs.engine import failpoints
 from graphs.engine.errors import LeaseLost, ThreadEnded, ThreadExists, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
@@ -36,8 +36,6 @@ from graphs.store.packing import Packer
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor
-
-T = TypeVar("T")
 
 PAUSED = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
 DONE = (TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED)
@@ -200,11 +198,6 @@ class DjangoCheckpointer:
             thread = threads.lock(known(ref))
             if not threads.revive(thread):
                 raise ThreadEnded(f"only a failed thread can be retried, this one is {thread.status}")
-
-
-async def hop(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a store call in the job's main thread, the only one that holds its connection."""
-    return await sync_to_async(function, thread_sensitive=True)(*arguments)
 
 
 def known(ref: ThreadRef) -> Thread:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 
-from asgiref.sync import async_to_sync
 from django.conf import settings
 
-from graphs.actions import leases, sweeping
+from graphs.actions import leases, mainthread, sweeping
 from graphs.actions.supersteps import DjangoCheckpointer
 from graphs.engine import loop
 from graphs.engine.errors import DefinitionChanged, LeaseLost
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.ports import SystemClock, random_id
 from graphs.engine.statuses import ThreadStatus
+from graphs.jobs.pool import NODES
 from graphs.library import registry
 
 logger = logging.getLogger(__name__)
@@ -39,14 +39,17 @@ def advance() -> None:
 def run(held: leases.Held, graph: CompiledGraph) -> None:
     with leases.kept(held):
         checkpointer = DjangoCheckpointer(held, queue=graph.queue)
-        advanced = async_to_sync(loop.advance)(
-            graph,
-            checkpointer,
-            held.ref,
-            clock=SystemClock(),
-            new_id=random_id,
-            slice_seconds=settings.SAYSO_SLICE_SECONDS,
-            slice_steps=settings.SAYSO_SLICE_STEPS,
+        advanced = mainthread.drive(
+            loop.advance(
+                graph,
+                checkpointer,
+                held.ref,
+                clock=SystemClock(),
+                new_id=random_id,
+                slice_seconds=settings.SAYSO_SLICE_SECONDS,
+                slice_steps=settings.SAYSO_SLICE_STEPS,
+                pool=NODES,
+            )
         )
     if advanced.more:
         leases.hand_over(held)
