@@ -15,6 +15,7 @@ from graphs import outbox, permissions, store
 from graphs.actions import audit, hints, queues
 from graphs.actions.actors import System, actor_name, person_id
 from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible
+from graphs.actions.titles import title_of
 from graphs.engine import canonical, events, failpoints, schemas, superstep
 from graphs.engine.errors import PayloadError, ThreadExists
 from graphs.engine.ports import TaskKey, ThreadStart
@@ -110,11 +111,12 @@ def insert(
     channel: str,
     conversation: Conversation | None,
 ) -> Thread:
+    title = title_of(graph, begun.input)
     with transaction.atomic():
         chat = conversation or Conversation.objects.create(
-            requester_id=actor.pk, requester_name=actor_name(actor), title=graph.title or graph.id
+            requester_id=actor.pk, requester_name=actor_name(actor), title=title[:200]
         )
-        thread = new_thread(graph.id, name, begun, chat, graph.title)
+        thread = new_thread(graph.id, name, begun, chat, title)
         store.create(thread, begun)
         if submission_key:
             IdempotencyKey.objects.create(
