@@ -7,6 +7,7 @@ from typing import Any
 
 from graphs.engine.ports import Cells, Delta
 from graphs.models import Checkpoint, Thread
+from graphs.models.fields import read_blob
 from graphs.web.reading import pretty
 
 
@@ -28,15 +29,27 @@ def read(thread: Thread) -> Shown:
         step = row.step
         apply(cells, row)
     named = sorted(cells.items())
-    channels = [(name.partition(":")[2], pretty(value)) for name, value in named if name.startswith("channel:")]
+    # A channel of the outermost graph is named `|name`, one of a nested graph by its task before the bar.
+    channels = [
+        (name.removeprefix("channel:").removeprefix("|"), pretty(value))
+        for name, value in named
+        if name.startswith("channel:")
+    ]
     rest = [(name, pretty(value)) for name, value in named if not name.startswith("channel:")]
     return Shown(step, channels, rest)
 
 
 def apply(cells: Cells, row: Checkpoint) -> None:
+    """Bring the cells on by one checkpoint; a whole one and a delta are written alike, large values by their digest."""
     data: dict[str, Any] = row.data or {}
     if row.full:
         cells.clear()
-        cells.update(data)
-        return
-    Delta(data.get("set", {}), data.get("append", {}), tuple(data.get("drop", ()))).apply(cells)
+    Delta(
+        {**data.get("set", {}), **large(data.get("blobs", {}))},
+        {**data.get("append", {}), **large(data.get("tails", {}))},
+        tuple(data.get("drop", ())),
+    ).apply(cells)
+
+
+def large(digests: dict[str, str]) -> dict[str, Any]:
+    return {name: read_blob(digest, "default") for name, digest in digests.items()}

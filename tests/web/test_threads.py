@@ -7,11 +7,12 @@ import pytest
 
 from graphs.actions import threads as actions
 from graphs.actions.decisions import decide
+from graphs.engine.ports import Delta
 from graphs.engine.statuses import Outcome, ThreadStatus
 from graphs.models import Comment, Thread, ThreadEvent
 from tests.actions.conftest import Asked
-from tests.people import People
-from tests.records import event, statements
+from tests.people import People, requested_by
+from tests.records import Pen, event, statements
 from tests.web.conftest import SignedIn, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -127,3 +128,18 @@ def test_failed_threads_say_where(asked: Asked, people: People, signed_in: Signe
     decide(people.decider, [asked.given(Outcome.APPROVED)], channel="form")
     assert signed_in(people.requester).post(f"/threads/{thread.uid}/retry").status_code == 302
     assert Thread.objects.get().status == ThreadStatus.READY
+
+
+def test_the_state_is_read_from_a_whole_checkpoint_and_from_large_values_too(
+    people: People, signed_in: SignedIn
+) -> None:
+    pen = Pen(cells={"channel:|small": 1, "channel:|large": "x" * 70_000})
+    requested_by(pen.thread, people.requester)
+    page = signed_in(people.requester).get(f"/threads/{pen.thread.uid}?tab=state")
+    assert [name for name, _ in page.context["state"].channels] == ["large", "small"]
+    pen.claim()
+    pen.write(1, delta=Delta(set={"channel:|small": 2}, append={"channel:|tail": ["y" * 70_000]}))
+    page = signed_in(people.requester).get(f"/threads/{pen.thread.uid}?tab=state")
+    channels = dict(page.context["state"].channels)
+    assert list(channels) == ["large", "small", "tail"] and channels["small"] == "2"
+    assert page.context["state"].rest == []
