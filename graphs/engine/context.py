@@ -273,12 +273,16 @@ class Context:
 
     async def record(self, entry: JournalEntry) -> None:
         """Store one effect; an error of the store ends the loop, whatever the node does with it."""
+        write = asyncio.ensure_future(self.services.record_effect(self, entry))
+        deadline = await _seen_through(write)
         try:
-            await self.services.record_effect(self, entry)
+            write.result()
         except BaseException as error:
             self.store_error = error
             raise
         self.journal.settle(entry)
+        if deadline is not None:
+            raise deadline
 
     def record_from_thread(self, entry: JournalEntry) -> None:
         """The same from a pool thread: the store is only ever called on the loop's thread."""
@@ -294,6 +298,18 @@ class Context:
                 # A loop that was stopped never answers, and this thread would keep its process from ending.
                 if future.done() or self.loop.is_closed():
                     raise
+
+
+async def _seen_through(write: asyncio.Future[None]) -> asyncio.CancelledError | None:
+    """Wait until the store is done, even where the node's deadline strikes meanwhile: an entry that is stored and that
+    the journal does not know would run once more. Returns the deadline's cancellation, for afterwards."""
+    deadline = None
+    while not write.done():
+        try:
+            await asyncio.wait([write])
+        except asyncio.CancelledError as error:
+            deadline = error
+    return deadline
 
 
 def _name_of(draft: Interrupt) -> str:

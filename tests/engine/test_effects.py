@@ -11,6 +11,7 @@ import pytest
 
 from graphs.engine import failpoints
 from graphs.engine.asking import interrupt
+from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.context import Context
 from graphs.engine.effects import aonce, once
 from graphs.engine.failpoints import Crash
@@ -167,3 +168,29 @@ async def test_a_flow_that_outlived_its_attempt_settles_nothing(store: Store) ->
             break
         await asyncio.sleep(0.01)
     assert late == ["this attempt of node 'ask' is over"]
+
+
+async def test_a_deadline_while_an_effect_is_stored_neither_ends_the_run_nor_repeats_the_effect() -> None:
+    """The node's deadline strikes when the effect is done and its entry on the way into the store."""
+    did: Counter[str] = Counter()
+    writing, written = asyncio.Event(), asyncio.Event()
+
+    class Slow(InMemoryCheckpointer):
+        async def record_effect(self, *given: Any) -> None:
+            writing.set()
+            await written.wait()
+            await super().record_effect(*given)
+
+    async def node(ctx: Context) -> str:
+        await aonce("charge", lambda: did.update(["charge"]))
+        return f"attempt {ctx.attempt}"
+
+    graph = one(node, timeout=0.2, retry=NodeRetryPolicy(max_attempts=2))
+    running = asyncio.create_task(start(graph, Slow()))
+    await writing.wait()
+    # The loop's timers fire in their order, and the deadline's was set first.
+    await asyncio.sleep(0.2)
+    written.set()
+    result = await running
+    assert (result.status, result.output) == ("completed", "attempt 2")
+    assert did == {"charge": 1}
