@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,8 @@ from graphs.engine.ports import Json
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 16
+#: Nobody mends more at once; a megabyte of wrong items would otherwise keep its request busy for half a minute.
+MAX_PROBLEMS = 100
 Schema = Mapping[str, Any] | bool
 _DATA_KEYWORDS = frozenset({"const", "default", "enum", "examples"})
 
@@ -39,11 +42,11 @@ def check(schema: Schema) -> None:
 
 
 def validate(schema: Schema, value: Json) -> list[tuple[str, str]]:
-    """Every way in which `value` breaks `schema`, as (JSON pointer, message), in the order of the pointers."""
+    """How `value` breaks `schema`, as (JSON pointer, message) in the order of the pointers; MAX_PROBLEMS at most."""
     if isinstance(schema, bool):
         return [] if schema else [("", "no answer is allowed here")]
     try:
-        found = list(_validator(canonical.dumps(schema)).iter_errors(value))
+        found = list(islice(_validator(canonical.dumps(schema)).iter_errors(value), MAX_PROBLEMS))
     except RecursionError:
         return [("", "the schema refers to itself without end")]
     return sorted((pointer(error.absolute_path), _message(error)) for error in found)

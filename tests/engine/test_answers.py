@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from graphs.engine import answers
+from graphs.engine import schemas
 from graphs.engine.asking import ask, interrupt, request_human_input
 from graphs.engine.context import ExecutableInput
 from graphs.engine.errors import AlreadyAnswered, AnswerInvalid, AnswerMismatch, PayloadError, SchemaError
@@ -172,6 +173,12 @@ def test_z33_every_rule_is_enforced(value: Any, where: str) -> None:
     with pytest.raises(AnswerInvalid) as caught:
         answers.validate(question, Outcome.ANSWERED, value)
     assert [path for path, _ in caught.value.problems] == [where]
+
+
+def test_z33_a_long_list_of_wrong_items_is_told_in_part() -> None:
+    """A megabyte of them takes half a minute to name them all, and nobody reads as many."""
+    problems = schemas.validate({"type": "array", "items": {"type": "string"}}, [1] * 100_000)
+    assert len(problems) == schemas.MAX_PROBLEMS
 
 
 def test_z33_defaults_are_filled_however_deep() -> None:
