@@ -117,12 +117,12 @@ def build(
         value=canonical.encode(payload, "payload", limit),
         response_schema=schemas.of(schema),
         reason=canonical.encode(reason, "reason", limit),
-        kind=_text(kind, "kind"),
+        kind=_name(kind, "kind", canonical.MAX_KIND),
         metadata=canonical.encode(dict(metadata or {}), "metadata", limit),
-        queue=_text(queue, "queue"),
-        name=_text(name, "name"),
-        interrupt_id=interrupt_id,
-        tool_call_id=tool_call_id,
+        queue=_name(queue, "queue"),
+        name=_name(name, "name"),
+        interrupt_id=_name(interrupt_id, "interrupt_id"),
+        tool_call_id=None if tool_call_id is None else _name(tool_call_id, "tool_call_id"),
         default=None if default is NOTHING else canonical.encode(default, "default", limit),
         has_default=default is not NOTHING,
         expires_at=None if expires_in is None else scope.task.services.now() + _span(expires_in),
@@ -147,6 +147,13 @@ def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise PayloadError(f"{type(value).__name__} where text is needed", where)
     return str(canonical.encode(value, where, canonical.MAX_QUESTION))
+
+
+def _name(value: Any, where: str, most: int = canonical.MAX_NAME) -> str:
+    text = _text(value, where)
+    if len(text) > most:
+        raise PayloadError(f"{len(text)} characters where a name of at most {most} is needed", where)
+    return text
 
 
 def _span(expires_in: timedelta | float) -> timedelta:

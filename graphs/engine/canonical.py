@@ -19,6 +19,9 @@ from graphs.engine.ports import Json
 
 MAX_DEPTH = 64
 MAX_KEY = 256
+# Names are columns, and PostgreSQL refuses what does not fit where SQLite would take it: each thread that went on under
+# such a name would fail with its store, again and again, instead of with its author's mistake.
+MAX_NAME, MAX_KIND, MAX_PLACE, MAX_PATH = 200, 60, 300, 400
 MAX_BYTES = 16 * 1024 * 1024
 MAX_QUESTION = 1024 * 1024
 _MIN_INT, _MAX_INT = -(2**63), 2**64 - 1

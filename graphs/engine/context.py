@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from graphs.engine import answers
-from graphs.engine.errors import AmbiguousQuestion, QuestionChanged, SaysoError
+from graphs.engine import answers, canonical
+from graphs.engine.errors import AmbiguousQuestion, PayloadError, QuestionChanged, SaysoError
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.journal import MAX_REVISION, Journal, digest_of
 from graphs.engine.pool import Pool
@@ -73,11 +73,14 @@ class Scope:
         self._asker: tuple[int, object] | None = None
 
     def place(self, key: str) -> tuple[str, int]:
-        """The next place under `key` in this scope. Raises RuntimeError in a flow that outlived its attempt."""
+        """The next place under `key` in this scope. Raises RuntimeError in a flow that outlived its attempt, and
+        `PayloadError` for a key that is too long."""
         if self.attempt != self.task.attempt:
             # A timed-out thread cannot be stopped; what it asks or settles now would be mixed into a later attempt.
             raise RuntimeError(f"this attempt of node {self.task.node_id!r} is over")
         full = f"{self.prefix}{key}"
+        if len(full) > canonical.MAX_PLACE:
+            raise PayloadError(f"with those around it this key has more than {canonical.MAX_PLACE} characters", "key")
         ordinal = self._counts[full]
         self._counts[full] += 1
         return full, ordinal
@@ -313,4 +316,6 @@ async def _seen_through(write: asyncio.Future[None]) -> asyncio.CancelledError |
 
 
 def _name_of(draft: Interrupt) -> str:
-    return draft.key if draft.ordinal == 0 else f"{draft.key}:{draft.ordinal}"
+    name = draft.key if draft.ordinal == 0 else f"{draft.key}:{draft.ordinal}"
+    # A handle for people; where two are cut to the same one, a reply by it is refused as ambiguous.
+    return name[: canonical.MAX_NAME]

@@ -341,6 +341,8 @@ class CompiledGraph:
         graph_path = (*above, self.id)
         for node in self.nodes.values():
             path, at = f"{prefix}{node.id}", (*rank, node.order)
+            if len(path) > canonical.MAX_PATH:
+                raise DefinitionError(f"node {path!r} lies under more than {canonical.MAX_PATH} characters of ids")
             gates = (node.id in self.interrupt_before, node.id in self.interrupt_after)
             found[path] = Place(path, self, node, at, graph_path, self.signature(node.id), *gates)
             if node.kind == "graph":

@@ -208,3 +208,10 @@ async def test_a_run_without_a_graph_says_so() -> None:
 async def test_a_long_chain_compiles_and_runs(store: Store) -> None:
     graph = chain([(f"n{number}", lambda: 1) for number in range(200)])
     assert (await start(graph, store)).status is ThreadStatus.COMPLETED
+
+
+def test_nested_ids_that_no_store_could_keep_are_refused() -> None:
+    graph = Graph.new("inner").node("n" * 200, lambda: 1).entry("n" * 200).terminal("n" * 200).compile()
+    middle = Graph.new("middle").node("m" * 199, graph).entry("m" * 199).terminal("m" * 199).compile()
+    with pytest.raises(DefinitionError, match="400 characters"):
+        Graph.new("outer").node("o", middle).entry("o").terminal("o").compile()

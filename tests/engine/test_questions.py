@@ -383,3 +383,31 @@ async def test_a_question_that_never_stays_the_same_fails_the_task(store: Store)
         assert result.paused
         result = await resume(graph, store, {"ask": 1})
     assert result.status is ThreadStatus.FAILED and result.error["type"] == "question_changed"
+
+
+LONG = "n" * 201
+
+
+@pytest.mark.parametrize(
+    ("asking", "where"),
+    [
+        (lambda inp: request_human_input(inp, "?", kind="k" * 61), "kind"),
+        (lambda inp: ask("?", queue=LONG), "queue"),
+        (lambda inp: RequestInput(interrupt_id=LONG), "interrupt_id"),
+        (lambda inp: ask("?", key="k" * 257), "key"),
+        (lambda inp, ctx: ctx.once("k" * 200, lambda: ask("?", key="k" * 120)), "key"),
+    ],
+)
+async def test_z29_names_that_a_store_could_not_keep_fail_their_node(store: Store, asking: Any, where: str) -> None:
+    """Every store takes the same names: one that only SQLite takes would break its thread on PostgreSQL."""
+    asking.__annotations__ = {"inp": ExecutableInput, "ctx": Context}
+    result = await start(one(asking), store)
+    assert result.error["type"] == "payload_error" and f"(at {where})" in result.error["message"]
+    assert store.questions(ThreadRef("one", "run-1")) == []
+
+
+async def test_a_long_key_gives_a_handle_that_fits(store: Store) -> None:
+    graph = one(lambda: ask("?", key="k" * 250).value)
+    (asked,) = (await start(graph, store)).interrupts
+    assert len(asked.interrupt_id) == 200
+    assert (await resume(graph, store, {asked.interrupt_id: 1})).output == 1
