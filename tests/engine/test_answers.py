@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphs.engine import answers
-from graphs.engine import schemas
+from graphs.engine import answers, schemas
 from graphs.engine.asking import ask, interrupt, request_human_input
 from graphs.engine.context import ExecutableInput
 from graphs.engine.errors import AlreadyAnswered, AnswerInvalid, AnswerMismatch, PayloadError, SchemaError
