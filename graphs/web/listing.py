@@ -208,8 +208,9 @@ def _cursor(text: str) -> tuple[datetime | None, uuid.UUID] | None:
     try:
         moment, pk = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         at = datetime.fromisoformat(moment) if moment is not None else None
-        return (at if at is None or at.tzinfo else at.replace(tzinfo=UTC)), uuid.UUID(pk)
-    except (ValueError, TypeError, AttributeError, binascii.Error):
+        # In UTC already here, since the ends of the calendar overflow on the way there.
+        return (at and (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))), uuid.UUID(pk)
+    except (ValueError, TypeError, AttributeError, OverflowError, binascii.Error):
         return None
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.functional import SimpleLazyObject
 
-from graphs.models import Interrupt
+from graphs.web import listing
 
 #: Counting stops here; a badge shows "999+".
 MOST_COUNTED = 1000
@@ -35,10 +35,11 @@ def theme(request: HttpRequest) -> str:
 
 
 def open_count(request: HttpRequest) -> int:
+    """The length of the list that the badge leads to; a requester's own questions are in another one (U07)."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return 0
-    return Interrupt.objects.visible_to(user).waiting()[:MOST_COUNTED].count()
+    return listing.visible(user, "open")[:MOST_COUNTED].count()
 
 
 def page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:

@@ -45,7 +45,8 @@ def test_u07_each_count_is_the_length_of_its_list(many: list[Interrupt], people:
 
 
 def test_views_hold_what_they_say(asked: Asked, people: People, signed_in: SignedIn) -> None:
-    assert titles(signed_in(people.requester).get("/inbox")) == []
+    page = signed_in(people.requester).get("/inbox")
+    assert titles(page) == [] and str(page.context["open_count"]) == "0"
     assert titles(signed_in(people.requester).get("/inbox?view=asked")) == ["May I?"]
     assert titles(signed_in(people.operator).get("/inbox")) == ["May I?"]
     decide(people.decider, [asked.given()], channel="form")
@@ -117,6 +118,8 @@ def test_search_and_chips(
         "after=nonsense",
         "after=W10",
         "after=WzEsMl0",
+        # The first day of the calendar, fourteen hours east of UTC.
+        "after=WyIwMDAxLTAxLTAxVDAwOjAwOjAwKzE0OjAwIiwiNmY2ZWUxYTQtMTExMS00MTExLTgxMTEtMTExMTExMTExMTExIl0",
         "item=nonsense",
         "from=%00",
     ],
