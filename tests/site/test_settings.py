@@ -4,16 +4,19 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import module_from_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
 from hitl_site import settings as site
+from hitl_site import urls
 from hitl_site.environment import envbool, envint, envlist, envsecret
 from tests.architecture.test_imports import ROOT
 
@@ -77,6 +80,27 @@ def test_every_page_carries_the_content_security_policy(client: Client) -> None:
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert answer["Referrer-Policy"] == "same-origin"
     assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+@pytest.mark.django_db
+def test_rqs_own_pages_are_the_operators_alone(
+    redis: str, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SAYSO_RQ_ADMIN = True
+    # The site's addresses once more, as an installation reads them that asked for these pages.
+    pages = module_from_spec(urls.__spec__)
+    assert urls.__spec__.loader is not None
+    urls.__spec__.loader.exec_module(pages)
+    monkeypatch.setitem(sys.modules, "pages", pages)
+    settings.ROOT_URLCONF = "pages"
+    staff = User.objects.create_user("staff", is_staff=True)
+    client.force_login(staff)
+    assert client.get("/admin/rq/").status_code == 403
+    assert client.post("/admin/rq/queues/0/empty/").status_code == 403
+    staff.user_permissions.add(Permission.objects.get(codename="operate_thread"))
+    answer = client.get("/admin/rq/")
+    assert answer.status_code == 200 and "threads" in answer.content.decode()
+    assert client.get("/admin/rq/queues/0/").status_code == 200
 
 
 @pytest.mark.django_db
