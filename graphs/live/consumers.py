@@ -7,10 +7,12 @@ import json
 import random
 import time
 from collections import OrderedDict
+from collections.abc import Coroutine
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import Error as DatabaseError
 from redis import RedisError
 
 from graphs.live import rights
@@ -55,7 +57,14 @@ class HintConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             # Without the layer this socket would be open and deaf; the page polls until it is back.
             await self.close(TRY_AGAIN)
             return
-        self.pulse = asyncio.create_task(self.beat())
+        self.pulse = asyncio.create_task(self.or_close(self.beat()))
+
+    async def or_close(self, work: Coroutine[Any, Any, None]) -> None:
+        """Close where the database or the layer fails: the socket would stay open and deaf, and its page believe it."""
+        try:
+            await work
+        except (DatabaseError, RedisError, OSError):
+            await self.close(TRY_AGAIN)
 
     async def look(self) -> rights.Rights | None:
         found: rights.Rights | None = await database_sync_to_async(rights.current)(self.session_key)
@@ -128,7 +137,7 @@ class HintConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         self.pending.add(found)
         if self.flusher is None or self.flusher.done():
-            self.flusher = asyncio.create_task(self.flush())
+            self.flusher = asyncio.create_task(self.or_close(self.flush()))
 
     async def flush(self) -> None:
         while self.pending:

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.sessions.models import Session
+from django.db import OperationalError
 
 from graphs import outbox
 from graphs.actions.decisions import decide
@@ -162,6 +163,23 @@ async def test_f31_a_deaf_socket_closes(page: Opened, people: People, monkeypatc
     monkeypatch.setattr(consumers, "PING_SECONDS", 0.2)
     socket = await (await page(people.decider)).ready()
     monkeypatch.setattr(consumers.HintConsumer, "layer_ping", deaf)
+    assert await socket.closed() == consumers.TRY_AGAIN
+
+
+@pytest.mark.parametrize("ring", [False, True])
+async def test_a_socket_whose_rights_cannot_be_asked_closes(
+    ring: bool, page: Opened, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Open it would be deaf for the rest of its life: nothing would ping it any more."""
+
+    def away(session_key: str | None) -> None:
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(consumers, "PING_SECONDS", 30.0 if ring else 0.2)
+    socket = await (await page(people.decider)).ready()
+    monkeypatch.setattr(consumers.rights, "current", away)
+    if ring:
+        await send([f"queue.{people.finance.pk}"], topic="inbox", queue=people.finance.pk)
     assert await socket.closed() == consumers.TRY_AGAIN
 
 
