@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """`up` in an empty folder, with the demo's people and threads: what a stranger has after two commands."""
     found = Installation(tmp_path_factory.mktemp("browser"), SAYSO_GRAPHS="tests.browser.definitions")
@@ -36,7 +36,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         found.clear()
 
 
-@pytest.fixture(scope="session")
+# Not for the session: until it is closed, Playwright's event loop runs in this thread, where no async test can run then.
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     program = next(path for name in BROWSERS if (path := shutil.which(name)))
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
