@@ -44,7 +44,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     user = person(request)
     wanted = listing.parse(request.GET)
     queues = listing.counted_queues(user)
-    found = listing.page(user, wanted)
+    found = listing.page(user, wanted, queues)
     context: dict[str, Any] = {
         "nav": "inbox",
         "wanted": wanted,
