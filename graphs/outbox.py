@@ -15,11 +15,10 @@ from typing import Any
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F
 from django.utils import timezone
 from redis import RedisError
 
-from graphs import queue
+from graphs import queue, store
 from graphs.engine import failpoints
 from graphs.models import OutboxMessage
 
@@ -53,31 +52,28 @@ def put(messages: Sequence[OutboxMessage]) -> None:
     assert connection.in_atomic_block
     if not messages:
         return
-    rows = OutboxMessage.objects.bulk_create(messages)
+    store.insert_messages(messages)
     # robust: another callback's failure must not silence this one, nor this one fail a request that is stored.
-    transaction.on_commit(lambda: publish(rows), robust=True)
+    transaction.on_commit(lambda: publish(messages), robust=True)
 
 
 def publish(messages: Sequence[OutboxMessage]) -> int:
     """Say each message, mark what was said, return how many. Twice is harmless; never is mended by the sweep."""
     failpoints.reach("before_outbox_publish")
-    said = [message.pk for message in messages if say(message)]
+    told = say_hints([message.payload for message in messages if message.kind != WAKE and not stale(message)])
+    said = [one.pk for one in messages if (say_wake(one) if one.kind == WAKE else told or stale(one))]
     failpoints.reach("after_outbox_publish")
-    unsaid = [message.pk for message in messages if message.pk not in said]
-    waiting = OutboxMessage.objects.filter(published_at=None)
-    if said:
-        waiting.filter(pk__in=said).update(published_at=timezone.now())
-    if unsaid:
-        waiting.filter(pk__in=unsaid).update(attempts=F("attempts") + 1)
+    store.mark_said(said)
+    store.mark_unsaid([message.pk for message in messages if message.pk not in said])
     return len(said)
 
 
-def say(message: OutboxMessage) -> bool:
-    if message.kind == WAKE:
-        return ring(message.payload.get("description", ""))
-    if message.created_at < timezone.now() - timedelta(seconds=HINT_SECONDS):
-        return True
-    return send(message.payload["groups"], message.payload["data"])
+def stale(message: OutboxMessage) -> bool:
+    return message.created_at < timezone.now() - timedelta(seconds=HINT_SECONDS)
+
+
+def say_wake(message: OutboxMessage) -> bool:
+    return ring(message.payload.get("description", ""))
 
 
 def ring(description: str = "") -> bool:
@@ -89,16 +85,22 @@ def ring(description: str = "") -> bool:
 
 def send(groups: Sequence[str], data: Mapping[str, Any]) -> bool:
     """Tell the sockets of `groups`, now and without a row: for progress, which the next one repeats anyway."""
+    return say_hints([{"groups": groups, "data": data}])
+
+
+def say_hints(payloads: Sequence[Mapping[str, Any]]) -> bool:
+    """Publish all hints in one round trip. False where Redis did not take them."""
     layer = get_channel_layer()
-    if layer is None:
+    if layer is None or not payloads:
         return True
-    # The layer's own group_send needs an event loop; the same bytes by the plain client cost a fiftieth of it.
-    message = layer.serialize({"type": "hint", "data": dict(data)})
     config: dict[str, Any] = settings.CHANNEL_LAYERS["default"]["CONFIG"]  # type: ignore[assignment]
     try:
         with queue.connection().pipeline(transaction=False) as pipeline:
-            for group in groups:
-                pipeline.publish(f"{config['prefix']}__group__{group}", message)
+            for payload in payloads:
+                # The layer's own group_send needs an event loop; the same bytes by the plain client cost a fiftieth.
+                message = layer.serialize({"type": "hint", "data": dict(payload["data"])})
+                for group in payload["groups"]:
+                    pipeline.publish(f"{config['prefix']}__group__{group}", message)
             pipeline.execute()
     except (RedisError, OSError):
         return count(HINT, False)

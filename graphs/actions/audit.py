@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+from graphs import store
 from graphs.actions.actors import actor_id, actor_name
 from graphs.engine import canonical
 from graphs.models import AuditEntry, Counter
@@ -56,9 +57,9 @@ def record(
     Takes the lock of the chain's head until that transaction ends: call it after thread and interrupt are locked.
     """
     assert connection.in_atomic_block
-    head = Counter.objects.select_for_update().get_or_create(name=HEAD)[0]
+    seq, previous = store.next_of_chain(HEAD)
     entry = AuditEntry(
-        seq=head.value + 1,
+        seq=seq,
         at=timezone.now(),
         actor_id=actor_id(actor),
         actor_name=actor_name(actor),
@@ -67,11 +68,10 @@ def record(
         object_id=str(object_id),
         channel=channel,
         data=None if data is None else dict(data),
-        previous=head.text or GENESIS,
+        previous=previous or GENESIS,
     )
     entry.digest = sign(entry)
-    entry.save(force_insert=True)
-    Counter.objects.filter(pk=HEAD).update(value=entry.seq, text=entry.digest)
+    store.extend_chain(HEAD, entry)
     return entry
 
 

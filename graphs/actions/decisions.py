@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from graphs import outbox, permissions, store
@@ -30,7 +28,7 @@ from graphs.actions.receipts import Receipt, receipt_of
 from graphs.engine import answers as matching
 from graphs.engine import canonical, failpoints
 from graphs.engine.errors import AnswerInvalid, PayloadError
-from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
+from graphs.engine.statuses import InterruptStatus, Outcome
 from graphs.models import AuditEntry, Decision, Interrupt, OutboxMessage, Thread
 from graphs.models.moves import ANSWERABLE
 
@@ -182,9 +180,7 @@ def record(prepared: list[Prepared], actor: Actor, channel: str, submission_key:
 
 def lock_threads(prepared: Sequence[Prepared]) -> dict[int, Thread]:
     """A runner that suspends looks again under this same lock, so a decision cannot fall between its looks (F22)."""
-    wanted = sorted({one.interrupt.thread_id for one in prepared})
-    rows = Thread.objects.select_for_update(of=("self",)).select_related("conversation")
-    return {thread.pk: thread for thread in rows.filter(pk__in=wanted).order_by("pk")}
+    return store.verdicts.lock_threads(sorted({one.interrupt.thread_id for one in prepared}))
 
 
 def settle(one: Prepared, actor: Actor, submission_key: str | None) -> bool:
@@ -193,17 +189,12 @@ def settle(one: Prepared, actor: Actor, submission_key: str | None) -> bool:
     True where this answer closed it, False where the same submission had closed it before.
     """
     assert connection.in_atomic_block
-    if one.checked and close(one.interrupt.pk, one.given.version, one.given.digest):
+    if one.checked and store.verdicts.close(one.interrupt.pk, one.given.version, one.given.digest):
         return True
     one.receipt = replayed(one, actor, submission_key)
     if one.receipt is None:
         raise refusal_of(one)
     return False
-
-
-def close(interrupt_id: UUID, version: int, digest: str) -> bool:
-    seen = Interrupt.objects.filter(pk=interrupt_id, status__in=ANSWERABLE, version=version, digest=digest)
-    return seen.update(status=InterruptStatus.CLOSED, version=F("version") + 1, closed_at=Now()) == 1
 
 
 def replayed(one: Prepared, actor: Actor, submission_key: str | None) -> Receipt | None:
@@ -267,11 +258,8 @@ def facts(one: Prepared) -> dict[str, Any]:
 
 def keep(one: Prepared, actor: Actor, channel: str, submission_key: str | None) -> Decision:
     assert one.entry is not None
-    before = latest(one.interrupt.pk)
-    now = timezone.now()
     decision = Decision(
         interrupt=one.interrupt,
-        round=before.round + 1 if before else 1,
         outcome=one.given.outcome,
         value=one.value,
         comment=one.given.comment,
@@ -282,11 +270,9 @@ def keep(one: Prepared, actor: Actor, channel: str, submission_key: str | None) 
         version=one.given.version,
         submission_key=submission_key,
         audit_seq=one.entry.seq,
-        decided_at=now,
-        # Compared with the database's clock wherever it is read, so it is that clock's time.
-        effective_at=Now(),
+        decided_at=timezone.now(),
     )
-    decision.save(force_insert=True)
+    store.verdicts.keep(decision)
     return decision
 
 
@@ -295,7 +281,7 @@ def move_cursors(fresh: Sequence[Prepared], threads: dict[int, Thread]) -> list[
     messages: list[OutboxMessage] = []
     for one in sorted(fresh, key=lambda one: one.interrupt.queue_id):
         seq = queues.advance_cursor(one.interrupt.queue_id)
-        Interrupt.objects.filter(pk=one.interrupt.pk).update(seq=seq)
+        store.verdicts.number(one.interrupt.pk, seq)
         thread = threads[one.interrupt.thread_id]
         messages += hints.question_changed(thread, str(one.interrupt.pk), one.interrupt.queue_id, seq)
     return messages
@@ -306,7 +292,6 @@ def wake(fresh: Sequence[Prepared], threads: dict[int, Thread]) -> list[OutboxMe
     after its retry."""
     messages: list[OutboxMessage] = []
     for pk in sorted({one.interrupt.thread_id for one in fresh}):
-        waiting = Thread.objects.filter(pk=pk, status__in=[ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED])
-        if waiting.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now()):
+        if store.verdicts.wake(pk):
             messages.append(outbox.wake(f"thread {threads[pk].thread_id} of {threads[pk].graph_id}"))
     return messages

@@ -29,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 #: Acquisitions in a row without recorded progress after which a thread is set aside (F24).
 PATIENCE = 5
+#: How often a claim begins again after a thread that was quarantined or locked: the sweep rings for what is left then.
+TRIES = 20
+#: How long a claim waits for somebody else's transaction on the only ready thread (seconds).
+LOCK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +55,36 @@ def claim() -> Held | None:
 
     A thread that was taken PATIENCE times without progress is quarantined instead, and the next one is taken.
     """
-    while True:
+    for _ in range(TRIES):
         with transaction.atomic():
             claimed = claim_one()
             failpoints.reach("claim_before_commit")
-        if claimed is None or claimed.token:
+        if claimed is None or (isinstance(claimed, Held) and claimed.token):
             failpoints.reach("claim_after_commit")
             return claimed
+        if isinstance(claimed, int) and not lets_go(claimed):
+            return None
+    return None
 
 
-def claim_one() -> Held | None:
-    """Claim one thread, or quarantine it: then the token of what is returned is 0."""
+def claim_one() -> Held | int | None:
+    """Claim one thread, or quarantine it: then the token of what is returned is 0. The id of a thread that is ready and
+    locked by somebody at this moment, where there is no other."""
     found = store.claim()
-    if found is None:
-        return None
+    if found is None or isinstance(found, int):
+        return found
     token, barren = store.acquire(found.pk, found.step, holder(), settings.SAYSO_LEASE_SECONDS)
     if barren > PATIENCE:
         quarantine(found.pk)
         token = 0
     return Held(found.pk, ThreadRef(found.graph_id, found.thread_id), token, found.fingerprint)
+
+
+def lets_go(pk: int) -> bool:
+    """Wait for whoever has this ready thread locked: the wake-up that came for it would otherwise be used up, and the
+    thread would stay until the next sweep."""
+    with transaction.atomic():
+        return store.await_locks(pk, LOCK_SECONDS)
 
 
 def quarantine(pk: int) -> None:
@@ -112,8 +127,11 @@ def kept(held: Held) -> Iterator[threading.Event]:
 
 
 def beat(held: Held, stopped: threading.Event, lost: threading.Event) -> None:
+    # Most jobs end before the first renewal is due: they open no second connection.
+    if stopped.wait(settings.SAYSO_LEASE_SECONDS / 3):
+        return
     try:
-        while not stopped.wait(settings.SAYSO_LEASE_SECONDS / 3):
+        while True:
             try:
                 if not store.renew(held.thread_id, held.token, settings.SAYSO_LEASE_SECONDS):
                     lost.set()
@@ -122,6 +140,8 @@ def beat(held: Held, stopped: threading.Event, lost: threading.Event) -> None:
                 # Not lost yet: the deadline is further away than the next try.
                 logger.warning("the lease could not be renewed (%s)", type(error).__name__)
                 connection.close()
+            if stopped.wait(settings.SAYSO_LEASE_SECONDS / 3):
+                return
     finally:
         connection.close()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from django.db import connection
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Now
 
 from graphs import outbox, store
@@ -34,11 +34,9 @@ def open_question(thread: Thread, asked: Interrupt, graph_queue: str) -> Interru
     """
     assert connection.in_atomic_block
     task = store.touch_task(thread.pk, TaskKey(asked.path, asked.visit), thread.step + 1, TaskStatus.WAITING)
-    standing = (
-        InterruptRow.objects.filter(task=task, key=asked.key, ordinal=asked.ordinal).order_by("-revision").first()
-    )
+    standing = store.standing(task, asked.key, asked.ordinal)
     if standing and standing.revision >= asked.revision:
-        return store.questions(Q(pk=standing.pk))[0]
+        return store.questions("i.id = %s", [store.identifier(str(standing.pk))])[0]
     messages = supersede(thread, standing) if standing else []
     queue = queues.route(asked.queue, graph_queue)
     stored = replace(asked, queue=queue.slug, status=InterruptStatus.OPEN, version=1, decision=None)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from django.db import connection
 
+from graphs import store
 from graphs.models import ApprovalQueue
 
 
 def route(*slugs: str) -> ApprovalQueue:
     """The first named queue that exists, else the default one, which is made again where it is missing."""
     wanted = [slug for slug in slugs if slug]
-    found = {queue.slug: queue for queue in ApprovalQueue.objects.filter(slug__in=wanted)} if wanted else {}
+    found = {queue.slug: queue for queue in store.queues(wanted)}
     for slug in wanted:
         if slug in found:
             return found[slug]
-    return default()
+    usual = [queue for queue in found.values() if queue.is_default]
+    return usual[0] if usual else default()
 
 
 def default() -> ApprovalQueue:
@@ -34,10 +36,4 @@ def advance_cursor(queue_id: int, by: int = 1) -> int:
     missed nothing below it (F32). Locked last: after thread, interrupt and audit chain.
     """
     assert connection.in_atomic_block
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO graphs_counter (name, value, text) VALUES (%s, %s, '') "
-            "ON CONFLICT (name) DO UPDATE SET value = graphs_counter.value + %s RETURNING value",
-            [f"queue:{queue_id}", by, by],
-        )
-        return int(cursor.fetchone()[0])
+    return store.advance(f"queue:{queue_id}", by)

@@ -74,6 +74,10 @@ class DjangoCheckpointer:
         self.queue = queue
         self.actor = actor
 
+    def holds(self, ref: ThreadRef) -> bool:
+        """Whether the thread's lease is still to be given back; the commit that pauses or ends it has done that."""
+        return ref in self.grips
+
     async def create(self, ref: ThreadRef, start: ThreadStart) -> None:
         """Write a new thread, ready and unclaimed. Raises ThreadExists."""
         await hop(self._create, ref, start)
@@ -121,8 +125,9 @@ class DjangoCheckpointer:
     def _create(self, ref: ThreadRef, start: ThreadStart) -> None:
         try:
             with transaction.atomic():
-                chat = Conversation.objects.create(
-                    requester_id=actor_id(self.actor), requester_name=actor_name(self.actor), title=ref.graph_id
+                name = actor_name(self.actor)
+                chat = store.open_conversation(
+                    Conversation(requester_id=actor_id(self.actor), requester_name=name, title=ref.graph_id)
                 )
                 thread = threads.new_thread(ref.graph_id, ref.thread_id, start, chat)
                 store.create(thread, start)

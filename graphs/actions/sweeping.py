@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from graphs import outbox, queue
+from graphs import outbox, queue, store
 from graphs.actions import decisions, leases, threads
 from graphs.actions.actors import TIMEOUT
 from graphs.actions.errors import Refused
@@ -165,7 +165,7 @@ def ring_for_ready() -> int:
 
 def ring_for_next() -> bool:
     """Ring once more where another thread is ready and no job that would take it waits yet."""
-    if not Thread.objects.ready().exists() or queue.depth() >= JOBS_A_WORKER:
+    if not store.verdicts.any_ready() or queue.depth() >= JOBS_A_WORKER:
         return False
     return outbox.ring("the next one")
 

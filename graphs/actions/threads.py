@@ -113,8 +113,8 @@ def insert(
 ) -> Thread:
     title = title_of(graph, begun.input)
     with transaction.atomic():
-        chat = conversation or Conversation.objects.create(
-            requester_id=actor.pk, requester_name=actor_name(actor), title=title[:200]
+        chat = conversation or store.open_conversation(
+            Conversation(requester_id=actor.pk, requester_name=actor_name(actor), title=title[:200])
         )
         thread = new_thread(graph.id, name, begun, chat, title)
         store.create(thread, begun)
@@ -244,8 +244,7 @@ def withdraw_open(thread: Thread, why: str, tasks: Collection[TaskKey] | None = 
     Returns what to say."""
     assert connection.in_atomic_block
     messages: list[OutboxMessage] = []
-    waiting = Interrupt.objects.filter(thread=thread.pk, status__in=ANSWERABLE).order_by("queue_id", "pk")
-    for pk, queue_id, path, visit in list(waiting.values_list("pk", "queue_id", "task__path", "task__visit")):
+    for pk, queue_id, path, visit in store.open_of(thread.pk):
         if tasks is not None and TaskKey(path, visit) not in tasks:
             continue
         seq = queues.advance_cursor(queue_id)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from graphs.store.leases import acquire, claim, fence, lock_free, release, renew
+from graphs.store import verdicts
+from graphs.store.counting import advance, extend_chain, next_of_chain
+from graphs.store.leases import acquire, await_locks, claim, fence, lock_free, release, renew
 from graphs.store.loading import cells_at, decided_of, find, history, load, questions, results
-from graphs.store.questions import insert_interrupt, interrupt_of, search_text
+from graphs.store.messages import insert_messages, mark_said, mark_unsaid
+from graphs.store.questions import insert_interrupt, interrupt_of, open_of, queues, search_text, standing
+from graphs.store.sql import identifier
 from graphs.store.writing import (
     Superstep,
     Tail,
     create,
+    open_conversation,
     record_effect,
     record_tasks,
     reset_failed,
@@ -21,18 +26,29 @@ __all__ = [
     "Superstep",
     "Tail",
     "acquire",
+    "advance",
+    "await_locks",
     "cells_at",
     "claim",
     "create",
     "decided_of",
+    "extend_chain",
     "fence",
     "find",
     "history",
+    "identifier",
     "insert_interrupt",
+    "insert_messages",
     "interrupt_of",
     "load",
     "lock_free",
+    "mark_said",
+    "mark_unsaid",
+    "next_of_chain",
+    "open_conversation",
+    "open_of",
     "questions",
+    "queues",
     "record_effect",
     "record_tasks",
     "release",
@@ -40,7 +56,9 @@ __all__ = [
     "reset_failed",
     "results",
     "search_text",
+    "standing",
     "touch_task",
+    "verdicts",
     "write_at_once",
     "write_superstep",
 ]

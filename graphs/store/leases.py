@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
 from graphs.engine.statuses import ThreadStatus
 from graphs.store import sql
@@ -20,18 +20,44 @@ class Claimed(NamedTuple):
     fingerprint: str
 
 
-def claim() -> Claimed | None:
-    """Mark the thread that has been ready longest as running; None where none is ready and free."""
+def claim() -> Claimed | int | None:
+    """Mark the thread that has been ready longest as running; None where none is ready and free.
+
+    Where all that are ready are locked by others at this moment, the id of one of them.
+    """
     assert connection.in_atomic_block
-    rows = sql.fetch(
+    update = (
         f"UPDATE graphs_thread SET status = %s, updated_at = {sql.now()} WHERE status = %s AND id = ("
         "SELECT t.id FROM graphs_thread t JOIN graphs_lease l ON l.thread_id = t.id WHERE t.status = 'ready'"
         f" AND (l.expires_at IS NULL OR l.expires_at <= {sql.now()}) ORDER BY t.ready_at, t.id LIMIT 1"
         # Both rows, and neither waited for: whoever holds one of them may be waiting for the other.
-        f" {sql.locking('FOR UPDATE SKIP LOCKED')}) RETURNING id, graph_id, thread_id, step, fingerprint",
-        [ThreadStatus.RUNNING, ThreadStatus.READY],
+        f" {sql.locking('FOR UPDATE SKIP LOCKED')}) RETURNING id, graph_id, thread_id, step, fingerprint"
     )
-    return Claimed(*rows[0]) if rows else None
+    if connection.vendor == "postgresql":
+        update = (
+            f"WITH claimed AS ({update}) SELECT * FROM claimed UNION ALL (SELECT t.id, '', '', -1, ''"
+            " FROM graphs_thread t JOIN graphs_lease l ON l.thread_id = t.id WHERE t.status = 'ready'"
+            f" AND (l.expires_at IS NULL OR l.expires_at <= {sql.now()})"
+            " AND NOT EXISTS (SELECT 1 FROM claimed) LIMIT 1)"
+        )
+    rows = sql.fetch(update, [ThreadStatus.RUNNING, ThreadStatus.READY])
+    if not rows:
+        return None
+    found = Claimed(*rows[0])
+    return found.pk if found.step < 0 else found
+
+
+def await_locks(pk: int, seconds: float) -> bool:
+    """Wait until nobody holds the rows of this thread, its lease first as everywhere; False where that takes longer."""
+    assert connection.in_atomic_block
+    try:
+        with transaction.atomic():
+            sql.execute(f"SET LOCAL lock_timeout = '{int(seconds * 1000)}ms'", [])
+            sql.fetch("SELECT 1 FROM graphs_lease WHERE thread_id = %s FOR UPDATE", [pk])
+            sql.fetch("SELECT 1 FROM graphs_thread WHERE id = %s FOR UPDATE", [pk])
+    except OperationalError:
+        return False
+    return True
 
 
 def acquire(pk: int, step: int, holder: str, seconds: float) -> tuple[int, int]:

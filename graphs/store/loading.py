@@ -6,29 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import BooleanField, Case, F, Q, Value, When
-from django.db.models.functions import Now
+import orjson
+from django.db import connection
 
 from graphs.engine import interrupts as engine
 from graphs.engine.ports import (
     Cells,
     CheckpointInfo,
     JournalEntry,
+    Json,
     Snapshot,
     TaskKey,
     TaskRecord,
     TaskResult,
     ThreadRef,
 )
-from graphs.engine.statuses import InterruptStatus, TaskStatus, ThreadStatus
-from graphs.models import Checkpoint, Interrupt, Task, Thread
+from graphs.engine.statuses import TaskStatus, ThreadStatus
+from graphs.models import Checkpoint, Conversation, Decision, Interrupt, Task, Thread
+from graphs.models.fields import REFERENCE, read_blob
+from graphs.store import sql
 from graphs.store.packing import fold
-from graphs.store.questions import decision_of, interrupt_of
+from graphs.store.questions import decision_of, engine_question
+from graphs.store.rows import table
 from graphs.store.writing import Tail
 
 ENDED_TASKS = (TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.REJECTED, TaskStatus.CANCELLED)
 RESULT_FIELDS = ("path", "visit", "status", "output", "detail", "error", "attempt", "seconds")
-VERDICT = ("outcome", "value", "comment", "reviewer_name", "decided_at", "digest")
 
 
 @dataclass(slots=True)
@@ -42,7 +45,17 @@ class Loaded:
 
 def find(ref: ThreadRef) -> Thread | None:
     """The row of this thread, its conversation with it."""
-    return Thread.objects.select_related("conversation").filter(graph_id=ref.graph_id, thread_id=ref.thread_id).first()
+    threads, conversations = table(Thread), table(Conversation)
+    rows = sql.fetch(
+        f"SELECT {threads.columns('t')}, {conversations.columns('c')} FROM graphs_thread t"
+        " JOIN graphs_conversation c ON c.id = t.conversation_id WHERE t.graph_id = %s AND t.thread_id = %s",
+        [ref.graph_id, ref.thread_id],
+    )
+    if not rows:
+        return None
+    thread: Thread = threads.read(rows[0])
+    thread.conversation = conversations.read(rows[0], threads.width)
+    return thread
 
 
 def load(ref: ThreadRef) -> Loaded | None:
@@ -72,16 +85,18 @@ def load(ref: ThreadRef) -> Loaded | None:
 
 def cells_at(thread: Thread, step: int) -> Cells | None:
     """The cells as checkpoint `step` left them; None where there is no such checkpoint."""
-    past = Checkpoint.objects.filter(thread=thread.pk, step__lte=step)
     # The bound is on the row already for the newest; for an older step the index is walked back to its full one.
     start = thread.full_step if step >= thread.full_step else None
     if start is None:
-        start = past.filter(full=True).order_by("-step").values_list("step", flat=True).first()
-    tail = past.filter(step__gte=start or 0).order_by("step")
-    rows: list[tuple[int, Any]] = list(tail.values_list("step", "data"))
+        past = Checkpoint.objects.filter(thread=thread.pk, step__lte=step, full=True)
+        start = past.order_by("-step").values_list("step", flat=True).first()
+    rows = sql.fetch(
+        "SELECT step, data FROM graphs_checkpoint WHERE thread_id = %s AND step BETWEEN %s AND %s ORDER BY step",
+        [thread.pk, start or 0, step],
+    )
     if not rows or rows[-1][0] != step:
         return None
-    return fold([data for _, data in rows])
+    return fold([orjson.loads(data) for _, data in rows])
 
 
 def history(thread: Thread, limit: int) -> list[CheckpointInfo]:
@@ -92,19 +107,21 @@ def history(thread: Thread, limit: int) -> list[CheckpointInfo]:
 
 def under_way(thread_id: int) -> dict[TaskKey, TaskRecord]:
     """The tasks whose results are in no checkpoint yet, with their journals."""
-    entries = ("journal__key", "journal__ordinal", "journal__state", "journal__value", "journal__mode")
-    rows = (
-        Task.objects.filter(thread=thread_id, applied=False)
-        .order_by("pk", "journal__pk")
-        .values(*RESULT_FIELDS, *entries)
+    rows = sql.fetch(
+        f"SELECT {', '.join(f't.{name}' for name in RESULT_FIELDS)}, j.key, j.ordinal, j.state, j.value, j.mode"
+        " FROM graphs_task t LEFT JOIN graphs_journalentry j ON j.task_id = t.id"
+        " WHERE t.thread_id = %s AND NOT t.applied ORDER BY t.id, j.id",
+        [thread_id],
     )
     tasks: dict[TaskKey, TaskRecord] = {}
-    for row in rows:
-        key = TaskKey(row["path"], row["visit"])
+    for path, visit, status, output, detail, error, attempt, seconds, name, ordinal, state, value, mode in rows:
+        key = TaskKey(path, visit)
         if key not in tasks:
-            tasks[key] = TaskRecord(key, TaskStatus(row["status"]), result=result_of(key, row))
-        if row["journal__key"] is not None:
-            tasks[key].journal.append(JournalEntry(*(row[name] for name in entries)))
+            texts = {"output": parsed(output), "detail": parsed(detail), "error": parsed(error)}
+            row = {"path": path, "visit": visit, "status": status, "attempt": attempt, "seconds": seconds, **texts}
+            tasks[key] = TaskRecord(key, TaskStatus(status), result=result_of(key, row))
+        if name is not None:
+            tasks[key].journal.append(JournalEntry(name, ordinal, state, parsed(value), mode))
     return tasks
 
 
@@ -138,34 +155,50 @@ def results(thread_id: int, keys: Sequence[TaskKey]) -> dict[TaskKey, TaskResult
 
 
 def attach_questions(thread_id: int, tasks: dict[TaskKey, TaskRecord]) -> None:
-    asked = questions(Q(task__thread=thread_id, task__applied=False))
-    for interrupt in asked:
+    for interrupt in questions("k.thread_id = %s AND NOT k.applied", [thread_id]):
         tasks[TaskKey(interrupt.path, interrupt.visit)].interrupts.append(interrupt)
 
 
-def questions(wanted: Q) -> list[engine.Interrupt]:
-    """Questions with the verdict of their last round, where it counts already by the database's clock."""
-    rows = (
-        Interrupt.objects.filter(wanted)
-        .select_related("task", "queue")
-        .annotate(
-            counts=Case(
-                When(status=InterruptStatus.CLOSED, decisions__effective_at__lte=Now(), then=Value(True)),
-                default=Value(False),
-                output_field=BooleanField(),
-            ),
-            **{f"verdict_{name}": F(f"decisions__{name}") for name in VERDICT},
-        )
-        .order_by("created_at", "seq", "decisions__round")
+def questions(condition: str, parameters: Sequence[Any]) -> list[engine.Interrupt]:
+    """Questions with the verdict of their last round, where it counts already by the database's clock.
+
+    `condition` is SQL over the interrupt `i`, its task `k` and its decision `d`.
+    """
+    interrupts, decisions = table(Interrupt), table(Decision)
+    rows = sql.fetch(
+        f"SELECT {interrupts.columns('i')}, {decisions.columns('d')}, k.path, k.visit, q.slug,"
+        f" CASE WHEN i.status = 'closed' AND d.effective_at <= {sql.now()} THEN 1 ELSE 0 END"
+        " FROM graphs_interrupt i JOIN graphs_task k ON k.id = i.task_id JOIN graphs_approvalqueue q"
+        f" ON q.id = i.queue_id LEFT JOIN graphs_decision d ON d.interrupt_id = i.id WHERE {condition}"
+        " ORDER BY i.created_at, i.seq, d.round",
+        parameters,
     )
     found: dict[Any, engine.Interrupt] = {}
     for row in rows:
-        counts = getattr(row, "counts", False)
-        verdict = decision_of(*(getattr(row, f"verdict_{name}") for name in VERDICT)) if counts else None
-        found[row.pk] = interrupt_of(row, verdict)
+        *_, path, visit, slug, counts = row
+        verdict = decision_of(decisions.read(row, interrupts.width)) if counts else None
+        question = interrupts.read(row)
+        found[question.pk] = engine_question(question, path, visit, slug, verdict)
     return list(found.values())
 
 
 def decided_of(interrupt_ids: Sequence[str]) -> list[engine.Interrupt]:
-    """Those of these questions whose verdict counts by now."""
-    return [one for one in questions(Q(pk__in=interrupt_ids, status=InterruptStatus.CLOSED)) if one.decision]
+    """Those of these questions whose verdict counts by now. A pause asks this of all that it waits for, and hardly ever
+    has one been decided already: so the questions themselves are read only where one was."""
+    ids = [sql.identifier(one) for one in interrupt_ids]
+    found: list[engine.Interrupt] = []
+    for start in range(0, len(ids), sql.PARAMETERS):
+        chunk = ids[start : start + sql.PARAMETERS]
+        condition = f"i.status = 'closed' AND i.id IN ({', '.join(['%s'] * len(chunk))})"
+        if sql.fetch(f"SELECT 1 FROM graphs_interrupt i WHERE {condition} LIMIT 1", chunk):
+            found += [one for one in questions(condition, chunk) if one.decision]
+    return found
+
+
+def parsed(text: str | None) -> Json:
+    """A JSON column's value, large ones from the blob table."""
+    if text is None:
+        return None
+    if text.startswith(REFERENCE):
+        return read_blob(text[1:], connection.alias)
+    return orjson.loads(text)

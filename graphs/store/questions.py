@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from graphs.engine import interrupts as engine
 from graphs.engine.ports import Json
 from graphs.engine.statuses import InterruptStatus, Outcome
-from graphs.models import Interrupt
+from graphs.models import ApprovalQueue, Decision, Interrupt
+from graphs.store import sql
+from graphs.store.rows import table
 
 SEARCH_LIMIT = 4_000
 
 
 def interrupt_of(row: Interrupt, decision: engine.Decision | None = None) -> engine.Interrupt:
     """The engine's record of a question; its task must be loaded with it."""
+    return engine_question(row, row.task.path, row.task.visit, row.queue.slug, decision)
+
+
+def engine_question(
+    row: Interrupt, path: str, visit: int, queue: str, decision: engine.Decision | None = None
+) -> engine.Interrupt:
+    """The same, where the task's place and the queue's slug are known otherwise."""
     return engine.Interrupt(
         node_id=row.node_id,
         question=row.message,
@@ -24,8 +32,8 @@ def interrupt_of(row: Interrupt, decision: engine.Decision | None = None) -> eng
         id=str(row.pk),
         interrupt_id=row.interrupt_id,
         graph_path=tuple(row.graph_path),
-        path=row.task.path,
-        visit=row.task.visit,
+        path=path,
+        visit=visit,
         key=row.key,
         ordinal=row.ordinal,
         revision=row.revision,
@@ -36,7 +44,7 @@ def interrupt_of(row: Interrupt, decision: engine.Decision | None = None) -> eng
         response_schema=row.response_schema,
         default=row.default,
         has_default=row.has_default,
-        queue=row.queue.slug,
+        queue=queue,
         tool_call_id=row.tool_call_id,
         expires_at=row.expires_at,
         digest=row.digest,
@@ -50,7 +58,7 @@ def insert_interrupt(
     asked: engine.Interrupt, *, thread_id: int, task_id: int, queue_id: int, seq: int, search: str
 ) -> None:
     """Write a new question. Its place must be free."""
-    Interrupt.objects.bulk_create(
+    table(Interrupt).insert(
         [
             Interrupt(
                 id=UUID(asked.id),
@@ -85,11 +93,43 @@ def insert_interrupt(
     )
 
 
-def decision_of(
-    outcome: str, value: Json, comment: str, reviewer: str, decided_at: Any, digest: str
-) -> engine.Decision:
+def standing(task_id: int, key: str, ordinal: int) -> Interrupt | None:
+    """The newest question at this place of a task."""
+    interrupts = table(Interrupt)
+    rows = sql.fetch(
+        f"SELECT {interrupts.columns('i')} FROM graphs_interrupt i"
+        " WHERE i.task_id = %s AND i.key = %s AND i.ordinal = %s ORDER BY i.revision DESC LIMIT 1",
+        [task_id, key, ordinal],
+    )
+    return interrupts.read(rows[0]) if rows else None
+
+
+def open_of(thread_id: int) -> list[tuple[UUID, int, str, int]]:
+    """Id, queue and task of a thread's open questions, by queue."""
+    rows = sql.fetch(
+        "SELECT i.id, i.queue_id, k.path, k.visit FROM graphs_interrupt i JOIN graphs_task k ON k.id = i.task_id"
+        " WHERE i.thread_id = %s AND i.status IN ('open', 'needs_info') ORDER BY i.queue_id, i.id",
+        [thread_id],
+    )
+    return [(id if isinstance(id, UUID) else UUID(id), *rest) for id, *rest in rows]
+
+
+def queues(slugs: Sequence[str]) -> list[ApprovalQueue]:
+    """The queues of these names that there are, and the default one."""
+    known = table(ApprovalQueue)
+    named = f"q.slug IN ({sql.marks(slugs)}) OR " if slugs else ""
+    rows = sql.fetch(f"SELECT {known.columns('q')} FROM graphs_approvalqueue q WHERE {named}q.is_default", slugs)
+    return [known.read(row) for row in rows]
+
+
+def decision_of(row: Decision) -> engine.Decision:
     return engine.Decision(
-        outcome=Outcome(outcome), value=value, comment=comment, reviewer=reviewer, decided_at=decided_at, digest=digest
+        outcome=Outcome(row.outcome),
+        value=row.value,
+        comment=row.comment,
+        reviewer=row.reviewer_name,
+        decided_at=row.decided_at,
+        digest=row.digest,
     )
 
 

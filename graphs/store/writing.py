@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from graphs.engine.ports import Commit, JournalEntry, Json, TaskKey, TaskResult, ThreadStart
 from graphs.engine.statuses import ENDED, TaskStatus, ThreadStatus
-from graphs.models import Lease, Thread
+from graphs.models import Conversation, Lease, Thread
 from graphs.store import sql
 from graphs.store.packing import Packer
+from graphs.store.rows import table
 
 #: A tail of deltas may grow to twice what it changes, to this many bytes for tiny states, and to so many rows: one more
 #: for each of these bytes of state, since reading a row costs about as much as reading that many bytes.
@@ -79,8 +80,9 @@ class Superstep:
         size = len(body) + sum(size for _, size in packer.blobs.values())
         tail = Tail(commit.step, size, 0) if full else Tail(tail.full_step, tail.full_size, tail.size + size)
         at = timezone.now()
+        moment = sql.moment(at)
         thread = thread_row(commit, tail, at, packer)
-        tasks = [task_row(thread_id, commit.step, result, packer, commit=True) for result in commit.results]
+        tasks = [task_row(thread_id, commit.step, result, packer, moment, commit=True) for result in commit.results]
         events = [event_row(thread_id, event, packer) for event in commit.events]
         return cls(commit, tail, full, body.decode(), thread, tasks, events, packer, at)
 
@@ -90,7 +92,9 @@ class Superstep:
         return self.commit.status == ThreadStatus.RUNNING and not self.packer.blobs
 
 
-def task_row(thread_id: int, step: int, result: TaskResult, packer: Packer, *, commit: bool) -> tuple[Any, ...]:
+def task_row(
+    thread_id: int, step: int, result: TaskResult, packer: Packer, moment: Any, *, commit: bool
+) -> tuple[Any, ...]:
     detail: dict[str, Json] = {}
     if result.has_route:
         detail["route"] = result.route
@@ -112,7 +116,7 @@ def task_row(thread_id: int, step: int, result: TaskResult, packer: Packer, *, c
         result.attempt,
         result.seconds,
         commit and result.status not in UNAPPLIED,
-        sql.moment(timezone.now()),
+        moment,
     )
 
 
@@ -131,14 +135,20 @@ def event_row(thread_id: int, event: Mapping[str, Json], packer: Packer) -> tupl
     )
 
 
+def open_conversation(conversation: Conversation) -> Conversation:
+    """Write a new conversation and return it with its key."""
+    table(Conversation).insert([conversation])
+    return conversation
+
+
 def create(thread: Thread, start: ThreadStart) -> None:
     """Write a new thread with its lease and checkpoint 0. Raises IntegrityError where its id is taken."""
     assert connection.in_atomic_block
     packer = Packer()
     body = packer.full(start.cells)
     thread.full_size = len(body)
-    thread.save(force_insert=True)
-    Lease.objects.bulk_create([Lease(thread=thread)])
+    table(Thread).insert([thread])
+    table(Lease).insert([Lease(thread=thread)])
     packer.write()
     row = (thread.pk, 0, 1, True, body.decode(), len(body), str(thread.status), sql.moment(thread.created_at))
     sql.insert_many(f"INSERT INTO {CHECKPOINT}", [row])
@@ -151,14 +161,17 @@ def write_superstep(thread_id: int, token: int, superstep: Superstep) -> ThreadS
     step or the token is no longer the one that this holder knows; then nothing was written.
     """
     assert connection.in_atomic_block
-    moved = sql.fetch(thread_statement(), fenced_thread(thread_id, token, superstep))
-    if not moved:
-        return None
-    status = ThreadStatus(moved[0][0])
-    superstep.packer.write()
-    sql.insert_many(f"INSERT INTO {CHECKPOINT}", [checkpoint_row(thread_id, superstep, str(status))])
-    sql.insert_many(f"INSERT INTO {TASK}", superstep.tasks, TASK_CONFLICT)
-    sql.insert_many(f"INSERT INTO {EVENT}", superstep.events)
+    with connection.cursor() as cursor:
+        cursor.execute(thread_statement(), fenced_thread(thread_id, token, superstep))
+        moved = cursor.fetchall()
+        if not moved:
+            return None
+        status = ThreadStatus(moved[0][0])
+        superstep.packer.write()
+        checkpoint = checkpoint_row(thread_id, superstep, str(status))
+        sql.insert_many(f"INSERT INTO {CHECKPOINT}", [checkpoint], cursor=cursor)
+        sql.insert_many(f"INSERT INTO {TASK}", superstep.tasks, TASK_CONFLICT, cursor)
+        sql.insert_many(f"INSERT INTO {EVENT}", superstep.events, cursor=cursor)
     return status
 
 
@@ -221,7 +234,8 @@ def fenced_thread(thread_id: int, token: int, superstep: Superstep) -> list[Any]
 def record_tasks(thread_id: int, step: int, results: Sequence[TaskResult], packer: Packer) -> None:
     """Write results ahead of their superstep's commit; a load finds them and nothing runs them again (R4)."""
     assert connection.in_atomic_block
-    rows = [task_row(thread_id, step, result, packer, commit=False) for result in results]
+    moment = sql.moment(timezone.now())
+    rows = [task_row(thread_id, step, result, packer, moment, commit=False) for result in results]
     packer.write()
     sql.insert_many(f"INSERT INTO {TASK}", rows, TASK_CONFLICT)
 
