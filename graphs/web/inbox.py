@@ -28,6 +28,7 @@ class View:
     query: str
     active: bool
     count: int | None = None
+    note: str = ""
 
 
 ICONS = {"open": "inbox", "asked": "user", "decided": "check", "closed": "archive"}
@@ -49,6 +50,8 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "nav": "inbox",
         "wanted": wanted,
         "title": heading(wanted, queues),
+        # The badge is the list's own number, in the same answer (U07).
+        "open_count": listing.open_count(queues),
         "rail": rail(user, wanted, queues),
         "queue_rail": queue_rail(wanted, queues),
         "page": found,
@@ -72,7 +75,7 @@ def heading(wanted: listing.Filter, queues: list[ApprovalQueue]) -> str:
 
 def rail(user: User, wanted: listing.Filter, queues: list[ApprovalQueue]) -> list[View]:
     counts = {
-        "open": sum(queue.waiting for queue in queues),  # type: ignore[attr-defined]
+        "open": listing.open_count(queues),
         "asked": listing.visible(user, "asked").count(),
     }
     return [
@@ -91,10 +94,11 @@ def queue_rail(wanted: listing.Filter, queues: list[ApprovalQueue]) -> list[View
     return [
         View(
             queue.title,
-            "users",
+            "users" if queue.decides else "eye",  # type: ignore[attr-defined]
             wanted.query(view="open", queue=queue.slug, q=""),
             wanted.view == "open" and wanted.queue == queue.slug,
             queue.waiting,  # type: ignore[attr-defined]
+            "" if queue.decides else "to read only",  # type: ignore[attr-defined]
         )
         for queue in queues
     ]
@@ -103,7 +107,9 @@ def queue_rail(wanted: listing.Filter, queues: list[ApprovalQueue]) -> list[View
 def emptiness(user: User, wanted: listing.Filter, queues: list[ApprovalQueue]) -> dict[str, Any]:
     """Why a list is empty, since each reason has another way out."""
     if wanted.narrowed:
-        hidden = listing.visible(user, wanted.view).filter(**({"queue__slug": wanted.queue} if wanted.queue else {}))
+        hidden = listing.visible(user, wanted.view, wanted.queue).filter(
+            **({"queue__slug": wanted.queue} if wanted.queue else {})
+        )
         return {"kind": "filtered", "hidden": hidden[: listing.PAGE * 20].count(), "clear": wanted.query(q="")}
     if wanted.view != "open":
         return {"kind": wanted.view}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from django.db import connection
-from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.expressions import OrderBy, RawSQL
 from django.db.models.functions import Coalesce
 from django.http import QueryDict
@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from graphs.engine.statuses import InterruptStatus, Outcome
 from graphs.models import ApprovalQueue, Interrupt
-from graphs.permissions import operates
+from graphs.permissions import DECIDERS, operates
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -119,11 +119,12 @@ def _statuses() -> set[str]:
     return {*map(str, InterruptStatus), *map(str, Outcome)}
 
 
-def visible(user: User, view: str) -> InterruptQuerySet:
-    """The rows of a view, before any filter. Every one starts from what this person may see."""
+def visible(user: User, view: str, queue: str = "") -> InterruptQuerySet:
+    """The rows of a view, before any filter. Every one starts from what this person may see; what is open without a
+    queue named is what they may decide, since only that waits for them."""
     rows = Interrupt.objects.visible_to(user)
     if view == "open":
-        return rows.waiting().filter(queue__in=queues_of(user))
+        return rows.waiting().filter(queue__in=queues_of(user) if queue else decided_by(user))
     if view == "asked":
         return rows.waiting().filter(thread__conversation__requester=user.pk)
     if view == "decided":
@@ -136,6 +137,13 @@ def queues_of(user: User) -> QuerySet[ApprovalQueue]:
     if user.has_perm("graphs.view_interrupt") or operates(user):
         return ApprovalQueue.objects.all()
     return ApprovalQueue.objects.of(user)
+
+
+def decided_by(user: User) -> QuerySet[ApprovalQueue]:
+    """Those of them whose questions this person may decide, by the same rights as `permissions.may_decide`."""
+    if user.has_perm("graphs.decide_interrupt"):
+        return queues_of(user)
+    return ApprovalQueue.objects.of(user, *DECIDERS)
 
 
 def narrow(rows: InterruptQuerySet, wanted: Filter) -> InterruptQuerySet:
@@ -174,13 +182,12 @@ def page(user: User, wanted: Filter, queues: Sequence[ApprovalQueue] | None = No
     """One page, by keyset: no row is skipped or repeated while others arrive (A13). `queues` are the person's, where
     the caller has read them already."""
     column, descending = _order(wanted)
-    heads = (
-        _heads(queues_of(user) if queues is None else queues, wanted, descending) if column == "created_at" else None
-    )
+    shown = list_of(user, wanted, queues)
+    heads = _heads(shown, wanted, descending) if column == "created_at" else None
     if heads is not None:
         rows = Interrupt.objects.filter(pk__in=heads)
     else:
-        rows = narrow(visible(user, wanted.view), wanted)
+        rows = narrow(visible(user, wanted.view, wanted.queue), wanted)
         if wanted.after is not None:
             rows = rows.filter(_past(column, descending, *wanted.after))
     rows = rows.order_by(_ordering(column, descending), "-id" if descending else "id")
@@ -194,12 +201,19 @@ def page(user: User, wanted: Filter, queues: Sequence[ApprovalQueue] | None = No
     return Page(found, cursor(getattr(found[-1], column), found[-1].pk) if more else "")
 
 
+def list_of(user: User, wanted: Filter, queues: Sequence[ApprovalQueue] | None = None) -> Iterable[ApprovalQueue]:
+    """The queues whose open questions a list holds: the one that is named, else those that are decided."""
+    if queues is None:
+        return queues_of(user).filter(slug=wanted.queue) if wanted.queue else decided_by(user)
+    return [queue for queue in queues if (queue.slug == wanted.queue if wanted.queue else queue.decides)]  # type: ignore[attr-defined]
+
+
 def _heads(queues: Iterable[ApprovalQueue], wanted: Filter, descending: bool) -> RawSQL | None:
     """The keys of one page of this person's open questions: the head of each queue's index, merged. One scan over all
     their queues would sort whatever is open in them for the sake of fifty rows. None where the plain query serves."""
     if wanted.view != "open" or wanted.narrowed:
         return None
-    ids = [queue.pk for queue in queues if wanted.queue in ("", queue.slug)] or [0]
+    ids = [queue.pk for queue in queues] or [0]
     if len(ids) > HEADS:
         return None
     past = ""
@@ -259,7 +273,7 @@ def _cursor(text: str) -> tuple[datetime | None, uuid.UUID] | None:
 
 
 def counted_queues(user: User) -> list[ApprovalQueue]:
-    """This person's queues, each with `waiting`, the length of its list."""
+    """This person's queues, each with `waiting`, the length of its list, and whether this person `decides` it."""
     inside = (
         Interrupt.objects.waiting()
         .filter(queue=OuterRef("pk"))
@@ -269,4 +283,10 @@ def counted_queues(user: User) -> list[ApprovalQueue]:
         .values("n")
     )
     waiting = Coalesce(Subquery(inside, output_field=IntegerField()), 0)
-    return list(queues_of(user).annotate(waiting=waiting).order_by("title"))
+    decides = Case(When(pk__in=decided_by(user).values("pk"), then=Value(True)), default=Value(False))
+    return list(queues_of(user).annotate(waiting=waiting, decides=decides).order_by("title"))
+
+
+def open_count(queues: Iterable[ApprovalQueue]) -> int:
+    """The length of the open list, of queues that are counted already."""
+    return sum(queue.waiting for queue in queues if queue.decides)  # type: ignore[attr-defined]

@@ -113,16 +113,6 @@ function merge(page) {
   showTimes(inbox);
 }
 
-function counts(page) {
-  take(document, page);
-  const total = page.querySelector("[data-inbox]")?.dataset.openCount;
-  const badge = document.querySelector("[data-open-count]");
-  if (badge && total !== undefined) {
-    badge.textContent = Number(total) > 999 ? "999+" : total;
-    badge.hidden = total === "0";
-  }
-}
-
 export async function refreshList(force = false) {
   if (!inbox || (document.hidden && !force)) return;
   if (busy) { again = true; return; }
@@ -136,10 +126,11 @@ export async function refreshList(force = false) {
     fetchedAt = Date.now();
     inbox.querySelector("[data-stale]").hidden = true;
     merge(page);
+    // The counts came with the list, so that no number tells of another moment than the rows (U07).
     for (const part of page.querySelectorAll("[data-part]")) {
-      if (!["rail", "strip"].includes(part.dataset.part)) part.remove();
+      if (!["rail", "strip", "badge"].includes(part.dataset.part)) part.remove();
     }
-    counts(page);
+    take(document, page);
   } catch {
     showStale();
   } finally {

@@ -85,6 +85,26 @@ def test_u09_a_question_that_expires_leaves_row_and_counter(signed_in: SignedIn)
     assert ana.page.locator(".qrow").count() == int(badge.inner_text())
 
 
+def test_u07_badge_view_and_queue_count_what_the_list_shows(signed_in: SignedIn) -> None:
+    ana, cleo = signed_in("ana").live(), signed_in("cleo")
+    page = ana.page
+    badge = page.locator("[data-open-count]")
+    view = page.locator(".rail-item[href='/inbox'] .count")
+    before = page.locator(".qrow").count()
+    start_refund(cleo, "COUNT-1")
+    expect(page.locator(".qrow", has_text="COUNT-1")).to_be_visible()
+    expect(badge).to_have_text(str(before + 1))
+    expect(view).to_have_text(str(before + 1))
+    assert page.locator(".qrow").count() == before + 1
+    payments = page.locator(".rail-item", has_text="Payments").locator(".count")
+    waiting = int(payments.inner_text())
+    page.locator(".qrow", has_text="COUNT-1").locator("a").click()
+    page.locator(".bar").get_by_role("button", name="Approve").click()
+    expect(payments).to_have_text(str(waiting - 1))
+    expect(badge).to_have_text(str(before))
+    expect(view).to_have_text(str(before))
+
+
 @pytest.mark.parametrize("press", ["first", "second"])
 def test_u13_the_pane_shows_the_row_pressed_last(press: str, signed_in: SignedIn) -> None:
     ana = signed_in("ana").live()

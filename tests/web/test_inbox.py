@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from graphs.actions.decisions import decide
@@ -48,7 +50,6 @@ def test_views_hold_what_they_say(asked: Asked, people: People, signed_in: Signe
     page = signed_in(people.requester).get("/inbox")
     assert titles(page) == [] and str(page.context["open_count"]) == "0"
     assert titles(signed_in(people.requester).get("/inbox?view=asked")) == ["May I?"]
-    assert titles(signed_in(people.operator).get("/inbox")) == ["May I?"]
     decide(people.decider, [asked.given()], channel="form")
     client = signed_in(people.decider)
     assert titles(client.get("/inbox")) == []
@@ -56,6 +57,36 @@ def test_views_hold_what_they_say(asked: Asked, people: People, signed_in: Signe
     assert titles(client.get("/inbox?view=closed")) == ["May I?"]
     assert titles(signed_in(people.grouped).get("/inbox?view=decided")) == []
     assert titles(signed_in(people.other_team).get("/inbox?view=closed")) == []
+
+
+@pytest.mark.parametrize("name", ["viewer", "operator"])
+def test_what_one_may_only_read_is_nobodys_work(name: str, asked: Asked, people: People, signed_in: SignedIn) -> None:
+    client = signed_in(getattr(people, name))
+    page = client.get("/inbox")
+    assert titles(page) == [] and str(page.context["open_count"]) == "0"
+    assert str(client.get("/threads").context["open_count"]) == "0"
+    (queue,) = [view for view in page.context["queue_rail"] if view.name == "Finance"]
+    assert (queue.count, queue.note) == (1, "to read only")
+    assert titles(client.get(f"/inbox?{queue.query}")) == ["May I?"]
+    assert client.get(f"/review/{asked.row().pk}").context["next_item"] is None
+
+
+def test_whoever_decides_every_queue_has_them_in_the_list(asked: Asked, people: People, signed_in: SignedIn) -> None:
+    for codename in ("view_interrupt", "decide_interrupt"):
+        people.stranger.user_permissions.add(Permission.objects.get(codename=codename))
+    page = signed_in(people.stranger).get("/inbox")
+    assert titles(page) == ["May I?"] and str(page.context["open_count"]) == "1"
+
+
+def test_u07_the_parts_of_a_refreshed_list_bring_its_counts(asked: Asked, people: People, signed_in: SignedIn) -> None:
+    client = signed_in(people.decider)
+    for count in (1, 0):
+        page = client.get("/inbox", headers={"X-Parts": "1"}).content.decode()
+        badge = re.search(r'data-part="badge"[^>]*>(\d+)<', page)
+        assert badge is not None and badge[1] == str(count) == str(page.count("data-id="))
+        assert 'data-part="rail"' in page and 'data-part="strip"' in page
+        if count:
+            decide(people.decider, [asked.given()], channel="form")
 
 
 def test_u15_leaving_a_team_empties_its_views_at_once(asked: Asked, people: People, signed_in: SignedIn) -> None:
@@ -163,8 +194,9 @@ def test_a15_the_number_of_queries_is_constant(people: People, asked: Asked, sig
             assert len(titles(client.get("/inbox"))) == extra + 1
         counts.append(len(sent))
         assert not any('"payload"' in statement for statement in sent)
-    # Two belong to the session and its person; the badge is the list's own number.
-    assert counts[0] == counts[1] <= 8
+        # Beside the session and its person with what they are permitted: the queues, what they asked, and the rows.
+        assert len([one for one in sent if re.match(r'.*? FROM "graphs_', one)]) <= 3
+    assert counts[0] == counts[1] <= 7
 
 
 def test_rights_decide_what_a_viewer_can_press(asked: Asked, people: People, signed_in: SignedIn) -> None:
