@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import connection
 
 from graphs.actions import leases, mainthread, sweeping
 from graphs.actions.supersteps import DjangoCheckpointer
@@ -33,7 +35,20 @@ def advance() -> None:
         leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=str(reason))
     except LeaseLost as reason:
         logger.warning("thread %s of %s: %s", held.ref.thread_id, held.ref.graph_id, reason)
+    except Exception:
+        logger.exception("thread %s of %s: the job failed", held.ref.thread_id, held.ref.graph_id)
+        give_up(held)
     sweeping.ring_for_next()
+
+
+def give_up(held: leases.Held) -> None:
+    """Give the lease back at once rather than let it run out. The acquisition stays counted as barren, so that a thread
+    on which every job fails is set aside (F24)."""
+    try:
+        leases.hand_over(held)
+    except DatabaseError as error:
+        logger.warning("its lease runs out by itself: the database does not answer (%s)", type(error).__name__)
+        connection.close()
 
 
 def run(held: leases.Held, graph: CompiledGraph) -> None:
@@ -53,5 +68,5 @@ def run(held: leases.Held, graph: CompiledGraph) -> None:
         )
     if advanced.more:
         leases.hand_over(held)
-    else:
+    elif checkpointer.holds(held.ref):
         leases.rest(held)

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, connections, transaction
 
 from graphs import queue
 from graphs.actions import leases, sweeping, threads
 from graphs.actions.decisions import Given, decide
+from graphs.engine import loop
 from graphs.engine.asking import ask
 from graphs.engine.context import Context
 from graphs.engine.graph import CompiledGraph, Graph
@@ -304,6 +305,79 @@ def test_two_questions_of_one_node_are_answered_one_by_one(shelf: Shelf, root: U
     thread.refresh_from_db()
     assert (thread.output, effects) == (["approved", "rejected"], ["x"])
     assert Interrupt.objects.filter(status=InterruptStatus.CLOSED).count() == 2
+
+
+def test_a_job_that_breaks_gives_its_thread_back_at_once_until_it_is_set_aside(
+    shelf: Shelf, root: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf.put(graph(("asks", asks)))
+    thread = threads.start(root, "g", 1)
+
+    async def broken(*given: Any, **named: Any) -> None:
+        raise RuntimeError("a bug of the engine")
+
+    monkeypatch.setattr(loop, "advance", broken)
+    for times in range(1, leases.PATIENCE + 1):
+        advance()
+        thread.refresh_from_db()
+        lease = Lease.objects.get(pk=thread.pk)
+        assert (thread.status, lease.expires_at, lease.barren) == (ThreadStatus.READY, None, times)
+    assert "a bug of the engine" in caplog.text
+    advance()
+    thread.refresh_from_db()
+    assert thread.status == ThreadStatus.QUARANTINED
+
+
+def test_a_ring_is_not_lost_on_a_thread_that_is_locked_for_a_moment(
+    shelf: Shelf, root: User, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put(graph(("last", lambda value: value)))
+    thread = threads.start(root, "g", 1)
+    locked, waits = threading.Event(), threading.Event()
+    lets_go = leases.lets_go
+
+    def noted(pk: int) -> bool:
+        waits.set()
+        return lets_go(pk)
+
+    def hold() -> None:
+        with transaction.atomic():
+            threads.lock(thread)
+            locked.set()
+            # SQLite has one lock for all, at which the claim itself waits.
+            assert database == "sqlite" or waits.wait(20)
+        connection.close()
+
+    monkeypatch.setattr(leases, "lets_go", noted)
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert locked.wait(20)
+    advance()
+    holder.join(20)
+    thread.refresh_from_db()
+    assert thread.status == ThreadStatus.COMPLETED
+    assert waits.is_set() == (database != "sqlite")
+
+
+def test_nodes_may_query_in_threads_and_keep_no_connection_but_never_on_the_loop(shelf: Shelf, root: User) -> None:
+    used: list[Any] = []
+
+    def queries(value: Any) -> int:
+        found = Thread.objects.count()
+        used.append(connections["default"])
+        assert used[0].connection is not None
+        return found
+
+    async def blocks(value: Any) -> int:
+        return Thread.objects.count()
+
+    shelf.put(graph(("queries", queries), ("blocks", blocks)))
+    thread = threads.start(root, "g", 1)
+    advance()
+    thread.refresh_from_db()
+    assert (thread.status, thread.error["type"]) == (ThreadStatus.FAILED, "SynchronousOnlyOperation")
+    assert thread.step == 2
+    assert used[0].connection is None
 
 
 def test_the_background_job_says_what_is_unsaid(redis: str, root: User) -> None:
