@@ -135,6 +135,16 @@ def test_a_redis_that_does_not_answer_is_named(tmp_path: Path) -> None:
     assert "REDIS_URL" in result.stderr
 
 
+def test_a_graph_that_cannot_be_imported_is_named_and_stops_nothing(tmp_path: Path) -> None:
+    broken = Installation(tmp_path, SAYSO_GRAPHS="no_such_module_anywhere")
+    try:
+        broken.start()
+        assert "graphs             broken   no_such_module_anywhere: ModuleNotFoundError" in broken.text()
+        assert broken.answers()
+    finally:
+        broken.clear()
+
+
 def test_two_installations_share_no_key(tmp_path: Path) -> None:
     keys = set()
     for name in ("one", "two"):

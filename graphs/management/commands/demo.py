@@ -67,7 +67,7 @@ class Command(BaseCommand):
             thread = threads.start(people["cleo"], graph_id, given, channel="demo")
             self.stdout.write(f"  started  {thread.title or thread}")
         self.stdout.write(f"\nSign in as {', '.join(PEOPLE)} with the password {chosen}")
-        self.stdout.write("ana decides everything, ben payments and people, cleo asked for all of it.")
+        self.stdout.write("ana decides everything; ben payments and people, and he reads releases; cleo asked.")
 
     def _person(self, name: str) -> User:
         first, last, _ = PEOPLE[name]

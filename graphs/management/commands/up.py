@@ -20,12 +20,13 @@ from redis import RedisError
 from rq.worker import Worker
 
 from graphs import queue as doorbell
+from graphs.library import registry
 from graphs.management import first_run
 from graphs.management.supervisor import Child, ChildFailed, Supervisor
 from graphs.models import Heartbeat, Thread
 from hitl_site import redis_server
 
-DOTS = {"ready": "SUCCESS", "down": "ERROR", "stopped": "WARNING"}
+DOTS = {"ready": "SUCCESS", "down": "ERROR", "stopped": "WARNING", "broken": "ERROR"}
 
 
 class Command(BaseCommand):
@@ -92,6 +93,7 @@ class Command(BaseCommand):
         try:
             supervisor.start()
             if not stopped.is_set():
+                self.name_broken_graphs()
                 self.fill_inbox(demo)
                 self.welcome(login)
             supervisor.run()
@@ -156,6 +158,12 @@ class Command(BaseCommand):
             lambda child: answers(self.address(local=True)),
             environment=environment,
         )
+
+    def name_broken_graphs(self) -> None:
+        """A module that cannot be imported stops nothing else, and so would be missed in silence."""
+        for entry in registry.entries():
+            if entry.error:
+                self.line("graphs", "broken", f"{entry.module}: {entry.error}")
 
     def fill_inbox(self, demo: bool) -> None:
         if demo:
