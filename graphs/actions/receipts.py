@@ -13,7 +13,7 @@ from graphs.models import AuditEntry, Decision
 class Receipt:
     """One recorded decision.
 
-    `interrupt_id` is the question's UUID as text, `outcome` the word of DESIGN section 4.3, `value` the recorded JSON,
+    `interrupt_id` is the question's UUID as text, `outcome` one of `Outcome`, `value` the recorded JSON,
     `decided_at` an aware UTC time, `version` and `digest` those of the question as it was decided, `audit_seq` and
     `audit_digest` its link of the audit chain. `replay` is True where this submission had been recorded before.
     """

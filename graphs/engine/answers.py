@@ -77,7 +77,7 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any) -> Json:
 
 
 def delivered(interrupt: Interrupt) -> Any:
-    """What the asking code receives for a decided question, by its way of asking (the table of DESIGN section 4.3).
+    """What the asking code receives for a decided question, by its way of asking.
 
     Raises `TaskEnded` where the task ends with the question, `QuestionExpired` where it fails with it.
     """

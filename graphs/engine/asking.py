@@ -1,4 +1,4 @@
-"""The ways to ask a person from inside a run: all build one question and pose it at one place (DESIGN section 4.3)."""
+"""The ways to ask a person from inside a run: all build one question and pose it at one place."""
 
 from __future__ import annotations
 

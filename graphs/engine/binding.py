@@ -1,4 +1,4 @@
-"""How a node function's parameters are filled: by annotation first, then by name (DESIGN section 4.7)."""
+"""How a node function's parameters are filled: by annotation first, then by name."""
 
 from __future__ import annotations
 

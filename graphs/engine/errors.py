@@ -97,7 +97,7 @@ class PauseSwallowed(SaysoError):
 
 
 class QuestionChanged(SaysoError):
-    """A node asked a different question at the same place three times without progress (DESIGN section 4.2)."""
+    """A node asked a different question at the same place three times without progress."""
 
 
 class DeadEnd(SaysoError):
@@ -113,7 +113,7 @@ class OutputBesideQuestion(SaysoError):
 
 
 class QuestionExpired(SaysoError):
-    """A question's time is up and it has no default answer, so the task that asked it fails (DESIGN section 4.3)."""
+    """A question's time is up and it has no default answer, so the task that asked it fails."""
 
 
 class NestedPause(SaysoError):

@@ -1,4 +1,4 @@
-"""The names of what a run tells while it runs, and which of them the store keeps (DESIGN section 4.6)."""
+"""The names of what a run tells while it runs, and which of them the store keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a join fires: once it has an arrival and nothing in its frame can bring another (DESIGN section 4.1)."""
+"""When a join fires: once it has an arrival and nothing in its frame can bring another."""
 
 from __future__ import annotations
 

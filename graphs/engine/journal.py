@@ -1,4 +1,4 @@
-"""What a task has settled already, found again by place when the task re-fires (DESIGN section 4.2)."""
+"""What a task has settled already, found again by place when the task re-fires."""
 
 from __future__ import annotations
 

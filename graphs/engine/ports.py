@@ -133,7 +133,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One superstep's commit (DESIGN section 3, steps 4 and 5), written in one transaction or not at all.
+    """One superstep's commit, written in one transaction or not at all.
 
     `step` is the number of the checkpoint it writes; the store refuses any but the last one's successor.
     `status` is where the engine wants the thread: with `interrupted` the store looks again, under the thread's lock,

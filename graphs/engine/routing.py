@@ -1,4 +1,4 @@
-"""Where a finished node leads: its edges, evaluated once, in its task, with the state it left (DESIGN section 4.1)."""
+"""Where a finished node leads: its edges, evaluated once, in its task, with the state it left."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ThreadStatus(StrEnum):
-    """Where one durable execution of a graph stands (DESIGN section 1)."""
+    """Where one durable execution of a graph stands."""
 
     READY = "ready"
     RUNNING = "running"
@@ -48,7 +48,7 @@ class InterruptStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The verdict of a decision (DESIGN section 4.3)."""
+    """The verdict of a decision."""
 
     APPROVED = "approved"
     REJECTED = "rejected"

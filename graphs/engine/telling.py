@@ -1,4 +1,4 @@
-"""What a run tells: the stream, as it happens, and the stored timeline, with each commit (DESIGN section 4.6)."""
+"""What a run tells: the stream, as it happens, and the stored timeline, with each commit."""
 
 from __future__ import annotations
 

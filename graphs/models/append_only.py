@@ -1,4 +1,4 @@
-"""Rows that nothing may change once they are written; triggers in the database refuse the same (RELIABILITY 4, 30)."""
+"""Rows that nothing may change once they are written; triggers in the database refuse the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question as a card: which buttons it has, what they are called, and which form stands above them (DESIGN 4.3)."""
+"""A question as a card: which buttons it has, what they are called, and which form stands above them."""
 
 from __future__ import annotations
 

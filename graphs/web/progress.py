@@ -10,7 +10,7 @@ from django.utils import timezone
 from graphs.engine.statuses import ENDED, TaskStatus, ThreadStatus
 from graphs.models import Interrupt, Task, Thread
 
-#: After this long in the queue a person wants to know that nothing is lost (PRODUCT 1.9).
+#: After this long in the queue a person wants to know that nothing is lost.
 LONG_QUEUED = timedelta(seconds=10)
 
 

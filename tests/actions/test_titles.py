@@ -25,5 +25,11 @@ SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "format": "
     ],
 )
 def test_a_title_is_the_graph_and_the_first_plain_fact_of_the_input(given: Any, title: str) -> None:
-    graph = Graph.new("refund", title="Refund", input_schema=SCHEMA).node("n", lambda inp: inp).entry("n").terminal("n").compile()
+    graph = (
+        Graph.new("refund", title="Refund", input_schema=SCHEMA)
+        .node("n", lambda inp: inp)
+        .entry("n")
+        .terminal("n")
+        .compile()
+    )
     assert title_of(graph, given) == title

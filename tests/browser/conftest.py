@@ -36,7 +36,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         found.clear()
 
 
-# Not for the session: until it is closed, Playwright's event loop runs in this thread, where no async test can run then.
+# Not for the session: until it is closed its event loop runs in this thread, where no async test can run then.
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     program = next(path for name in BROWSERS if (path := shutil.which(name)))

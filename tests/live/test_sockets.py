@@ -1,4 +1,4 @@
-"""What a socket tells, and whom (RELIABILITY 3.3 and 4: 3, 4, 9)."""
+"""What a socket tells, and whom."""
 
 from __future__ import annotations
 

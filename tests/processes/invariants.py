@@ -1,4 +1,4 @@
-"""Compares the ledger with the database of an installation after its faults (RELIABILITY 5.2, I1 to I7), and prints
+"""Compares the ledger with the database of an installation after its faults, and prints
 what is violated. Run with that installation's environment: python -m tests.processes.invariants LEDGER THREADS KILLS"""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which buttons each way of asking has (DESIGN 4.3)."""
+"""Which buttons each way of asking has."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def post(client: Client, asked: Asked, act: str, **fields: Any) -> Any:
 def test_approving_leads_to_the_receipt(asked: Asked, people: People, signed_in: SignedIn) -> None:
     client = signed_in(people.decider)
     answer = post(client, asked, "approve", comment="looks right")
-    assert (answer.status_code, answer["Location"]) == (302, f"/review/{asked.row().pk}")
+    assert (answer.status_code, answer["Location"]) == (303, f"/review/{asked.row().pk}")
     decision = Decision.objects.get()
     assert (decision.outcome, decision.comment, decision.channel) == ("approved", "looks right", "form")
     page = text_of(client.get(answer["Location"]))
@@ -57,7 +57,7 @@ def test_approving_leads_to_the_receipt(asked: Asked, people: People, signed_in:
 def test_each_button_is_its_own_verdict(
     act: str, outcome: str, asked: Asked, people: People, signed_in: SignedIn
 ) -> None:
-    assert post(signed_in(people.decider), asked, act, free="words").status_code == 302
+    assert post(signed_in(people.decider), asked, act, free="words").status_code == 303
     decision = Decision.objects.get()
     assert (decision.outcome, decision.value) == (outcome, "words" if act == "answer" else None)
 
@@ -69,7 +69,7 @@ def test_each_button_is_its_own_verdict(
 def test_z32_free_answers_keep_their_type(
     free: str, kind: str, value: Any, asked: Asked, people: People, signed_in: SignedIn
 ) -> None:
-    assert post(signed_in(people.decider), asked, "answer", free=free, free_kind=kind).status_code == 302
+    assert post(signed_in(people.decider), asked, "answer", free=free, free_kind=kind).status_code == 303
     assert Decision.objects.get().value == value
 
 
@@ -77,7 +77,7 @@ def test_u28_the_original_option_is_what_is_answered(people: People, signed_in: 
     asked = ask(people, style="request_human_input", metadata={"options": [10, "10", {"value": False, "label": "No"}]})
     page = text_of(signed_in(people.decider).get(f"/review/{asked.row().pk}"))
     assert '"10"' in page and "No" in page
-    assert post(signed_in(people.decider), asked, "answer", f="2").status_code == 302
+    assert post(signed_in(people.decider), asked, "answer", f="2").status_code == 303
     assert Decision.objects.get().value is False
 
 
@@ -93,7 +93,7 @@ def test_a_verdict_in_the_schema_is_set_by_the_button(
     asked = ask(people, style="interrupt", response_schema=schema)
     # What is posted under its name changes nothing (S09).
     answer = post(signed_in(people.decider), asked, act, **{"f/note": "n", "f/approved": "1"})
-    assert answer.status_code == 302
+    assert answer.status_code == 303
     assert Decision.objects.get().value == {"note": "n", "approved": expected}
 
 
@@ -121,7 +121,7 @@ def test_u11_a_form_that_breaks_the_schema_comes_back_whole(
 
 def test_a_rejection_asks_for_no_complete_form(people: People, signed_in: SignedIn) -> None:
     asked = ask(people, style="interrupt", response_schema=FORM)
-    assert post(signed_in(people.decider), asked, "reject").status_code == 302
+    assert post(signed_in(people.decider), asked, "reject").status_code == 303
     assert Decision.objects.get().value is None
 
 
@@ -156,7 +156,7 @@ def test_a_late_answer_is_told_who_decided_not_what_its_form_lacks(people: Peopl
 def test_the_same_submission_twice_shows_the_first_receipt(asked: Asked, people: People, signed_in: SignedIn) -> None:
     before = form_of(asked.row(), "approve")
     client = signed_in(people.decider)
-    assert [client.post(f"/review/{asked.row().pk}", before).status_code for _ in range(2)] == [302, 302]
+    assert [client.post(f"/review/{asked.row().pk}", before).status_code for _ in range(2)] == [303, 303]
     assert Decision.objects.count() == 1
 
 
@@ -221,11 +221,38 @@ def test_u02_a_comment_answers_nothing(asked: Asked, people: People, signed_in: 
     client = signed_in(people.decider)
     status = Thread.objects.get().status
     answer = client.post(f"/review/{asked.row().pk}/comments", {"text": " Who is this? ", "act": "approve"})
-    assert answer.status_code == 302
+    assert answer.status_code == 303
     assert Comment.objects.get().text == "Who is this?" and "Who is this?" in text_of(client.get(answer["Location"]))
     assert asked.row().status == InterruptStatus.OPEN and Thread.objects.get().status == status
     assert client.post(f"/review/{asked.row().pk}/comments", {"text": "x" * 10_001}).status_code == 422
     assert Comment.objects.count() == 1
+
+
+def test_without_a_script_a_remark_takes_nothing_of_an_unsent_answer(people: People, signed_in: SignedIn) -> None:
+    asked = ask(people, style="interrupt", response_schema=FORM)
+    client = signed_in(people.decider)
+    address = f"/review/{asked.row().pk}"
+    page = client.get(address).content.decode()
+    # Both stand in the decision's form; the remark's button sends it elsewhere.
+    assert 'name="text" rows="1" maxlength="10000" placeholder="Write a remark" data-grow form="decide"' in page
+    assert f'formnovalidate formaction="{address}/comments"' in page
+    typed = form_of(asked.row(), "", comment="half a reason", **{"f/amount": "7x", "f/code": "12"})
+    answer = client.post(f"{address}/comments", typed | {"text": "Who is this?"})
+    page = answer.content.decode()
+    assert answer.status_code == 200 and Comment.objects.get().text == "Who is this?" and "Who is this?" in page
+    assert ">half a reason</textarea>" in page and 'value="7x"' in page and 'value="12"' in page
+    assert "to mend" not in page and f'value="{"a" * 32}"' in page and asked.row().status == InterruptStatus.OPEN
+    long = client.post(f"{address}/comments", typed | {"text": "y" * 10_001})
+    assert (
+        long.status_code == 422 and "half a reason" in long.content.decode() and "y" * 10_001 in long.content.decode()
+    )
+    Interrupt.objects.update(version=2, message="Another question?")
+    late = client.post(f"{address}/comments", typed | {"text": "Still there?"})
+    assert (
+        late.status_code == 409 and "changed while you were reading" in text_of(late) and Comment.objects.count() == 2
+    )
+    decide(people.grouped, [asked.given(Outcome.ANSWERED, {"amount": 1})], channel="form")
+    assert client.post(f"{address}/comments", typed | {"text": "Too late"}).status_code == 303
 
 
 def test_u01_a_second_question_shows_the_receipt_of_the_first(people: People, signed_in: SignedIn) -> None:

@@ -1,4 +1,4 @@
-"""Texts of others stay texts, in every place they are shown (S05, RELIABILITY 4: 16, 18)."""
+"""Texts of others stay texts, in every place they are shown (S05)."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_cancel_and_retry_are_the_requesters(asked: Asked, people: People, signe
     assert signed_in(people.requester).post(f"/threads/{uid}/retry").status_code == 409
     assert signed_in(people.requester).get(f"/threads/{uid}/cancel").status_code == 405
     assert Thread.objects.get().status == ThreadStatus.INTERRUPTED
-    assert signed_in(people.requester).post(f"/threads/{uid}/cancel").status_code == 302
+    assert signed_in(people.requester).post(f"/threads/{uid}/cancel").status_code == 303
     assert Thread.objects.get().status == ThreadStatus.CANCELLED
     assert "The thread is cancelled already." in text_of(signed_in(people.requester).get(f"/threads/{uid}"))
 
@@ -81,7 +81,7 @@ def test_cancel_and_retry_are_the_requesters(asked: Asked, people: People, signe
 def test_a_comment_changes_nothing_of_the_thread(asked: Asked, people: People, signed_in: SignedIn) -> None:
     uid = asked.pen.thread.uid
     answer = signed_in(people.requester).post(f"/threads/{uid}/comments", {"text": "Any news?"})
-    assert answer.status_code == 302 and Comment.objects.get().text == "Any news?"
+    assert answer.status_code == 303 and Comment.objects.get().text == "Any news?"
     assert "Any news?" in text_of(signed_in(people.decider).get(f"/threads/{uid}"))
     assert Thread.objects.get().status == ThreadStatus.INTERRUPTED
 
@@ -126,7 +126,7 @@ def test_failed_threads_say_where(asked: Asked, people: People, signed_in: Signe
     page = text_of(signed_in(people.requester).get(f"/threads/{thread.uid}"))
     assert "Failed at a" in page and "ConnectError: no answer" in page
     decide(people.decider, [asked.given(Outcome.APPROVED)], channel="form")
-    assert signed_in(people.requester).post(f"/threads/{thread.uid}/retry").status_code == 302
+    assert signed_in(people.requester).post(f"/threads/{thread.uid}/retry").status_code == 303
     assert Thread.objects.get().status == ThreadStatus.READY
 
 

@@ -86,7 +86,7 @@ class Command(BaseCommand):
 
 def refuse_in_production() -> None:
     """Demo accounts must never reach an installation that people work in: exit 2 where DEBUG is off and anybody but the
-    demo's people and the first login of `up` has an account (RELIABILITY section 4, 34)."""
+    demo's people and the first login of `up` has an account."""
     others = get_user_model()._default_manager.exclude(email__endswith=DOMAIN)
     if (settings.SAYSO_VAR / "first-login").exists():
         others = others.exclude(username=FIRST_NAME)
