@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
+
+from graphs.web.shell import SeeOther
 
 YEAR = 365 * 24 * 3600
 
@@ -16,7 +18,7 @@ def theme(request: HttpRequest) -> HttpResponse:
     target = request.POST.get("next", "/")
     hosts = {request.get_host()}
     safe = url_has_allowed_host_and_scheme(target, allowed_hosts=hosts, require_https=request.is_secure())
-    response = HttpResponseRedirect(target if safe and target.startswith("/") else "/")
+    response = SeeOther(target if safe and target.startswith("/") else "/")
     if chosen in ("light", "dark"):
         response.set_cookie("sayso_theme", chosen, max_age=YEAR, samesite="Lax", secure=request.is_secure())
     else:

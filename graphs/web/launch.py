@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from graphs.actions import threads as actions
@@ -20,7 +20,7 @@ from graphs.web.forms import Field, Problem, attach, build, read
 from graphs.web.forms.fields import ABSENT
 from graphs.web.people import person
 from graphs.web.reading import pretty
-from graphs.web.shell import page
+from graphs.web.shell import SeeOther, page
 from graphs.web.submission import KEY
 
 
@@ -84,5 +84,5 @@ def start(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpRespon
         except Refused as error:
             return refused(request, error)
         else:
-            return redirect("thread", uid=thread.uid)
+            return SeeOther(reverse("thread", args=[thread.uid]))
     return shown(request, graph, form, key, attach(form, problems))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.functional import SimpleLazyObject
 
@@ -12,6 +14,25 @@ from graphs.web import listing
 
 #: Counting stops here; a badge shows "999+".
 MOST_COUNTED = 1000
+
+
+class SeeOther(HttpResponseRedirect):
+    """Where a form that was sent leads: 303 has every client fetch it with GET, and none send the form again."""
+
+    status_code = 303
+
+
+def see_other(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """The same for the framework's own forms."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        answer = view(request, *args, **kwargs)
+        if request.method == "POST" and answer.status_code == 302:
+            answer.status_code = SeeOther.status_code
+        return answer
+
+    return answered
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -23,7 +23,7 @@ from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
 from graphs.web.reading import pretty
-from graphs.web.shell import page
+from graphs.web.shell import SeeOther, page
 
 PAGE = 50
 TABS = {
@@ -183,7 +183,7 @@ def buttons(user: User, found: Thread) -> list[Button]:
 def cancel(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     found = opened(person(request), uid)
     actions.cancel(person(request), found)
-    return redirect("thread", uid=uid)
+    return SeeOther(reverse("thread", args=[uid]))
 
 
 @require_POST
@@ -191,7 +191,7 @@ def cancel(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 def retry(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     found = opened(person(request), uid)
     actions.retry(person(request), found)
-    return redirect("thread", uid=uid)
+    return SeeOther(reverse("thread", args=[uid]))
 
 
 @require_POST
@@ -202,4 +202,4 @@ def comment(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     text = request.POST.get("text", "").strip()
     if text:
         comments.add(person(request), thread=found, text=text)
-    return redirect("thread", uid=uid)
+    return SeeOther(reverse("thread", args=[uid]))

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
 from graphs.web import appearance, inbox, launch, review, threads
+from graphs.web.shell import see_other
 
 urlpatterns = [
     path("", inbox.home, name="home"),
@@ -22,11 +23,11 @@ urlpatterns = [
     path("launch", launch.launcher, name="launcher"),
     path("launch/<str:graph_id>", launch.launch, name="launch"),
     path("theme", login_not_required(appearance.theme), name="theme"),
-    path("accounts/login/", auth.LoginView.as_view(template_name="accounts/login.html"), name="login"),
-    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("accounts/login/", see_other(auth.LoginView.as_view(template_name="accounts/login.html")), name="login"),
+    path("accounts/logout/", see_other(auth.LogoutView.as_view()), name="logout"),
     path(
         "accounts/password/",
-        auth.PasswordChangeView.as_view(template_name="accounts/password.html", success_url="/"),
+        see_other(auth.PasswordChangeView.as_view(template_name="accounts/password.html", success_url="/")),
         name="password_change",
     ),
 ]
