@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -17,6 +16,7 @@ from graphs.actions import comments, decisions
 from graphs.actions.errors import AlreadyDecided, InputInvalid, NoLongerOpen, NotFound, Refused, Stale, status_of
 from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.models import AuditEntry, Decision, Interrupt
+from graphs.models.moves import ANSWERABLE
 from graphs.permissions import can
 from graphs.web import asking, listing, progress, talk
 from graphs.web.definitions import labels, title
@@ -24,7 +24,7 @@ from graphs.web.errors import answers_refusals
 from graphs.web.forms import Problem
 from graphs.web.people import person
 from graphs.web.reading import facts, pretty
-from graphs.web.shell import page
+from graphs.web.shell import SeeOther, page
 from graphs.web.submission import Submission, typed_texts
 
 #: More raw JSON than this helps nobody on a page; the whole value is a download (U17).
@@ -156,7 +156,7 @@ def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
     except Refused as error:
         return conflict(request, interrupt, submission, error)
     query = request.GET.get("from", "")
-    return redirect(decided_at(interrupt, query), permanent=False)
+    return SeeOther(decided_at(interrupt, query))
 
 
 def decided_at(interrupt: Interrupt, query: str) -> str:
@@ -198,12 +198,25 @@ def conflict(request: HttpRequest, interrupt: Interrupt, submission: Submission,
 @require_POST
 @answers_refusals
 def comment(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
-    """A remark beside the question. It answers nothing (U02)."""
+    """A remark beside the question. It answers nothing (U02), and takes nothing of an answer that is being written."""
     interrupt = opened(person(request), interrupt_id)
     text = request.POST.get("text", "").strip()
-    if text:
-        comments.add(person(request), interrupt=interrupt, text=text)
-    return redirect(decided_at(interrupt, request.GET.get("from", "")))
+    kept = Submission.draft(interrupt, request.POST) if "version" in request.POST else None
+    try:
+        if text:
+            comments.add(person(request), interrupt=interrupt, text=text)
+    except InputInvalid as error:
+        if kept is None:
+            raise
+        kept.blame([Problem("#text", message) for _, message in error.problems])
+        return again(request, interrupt, kept)
+    if kept is None or interrupt.status not in ANSWERABLE:
+        return SeeOther(decided_at(interrupt, request.GET.get("from", "")))
+    if not kept.current:
+        return conflict(request, interrupt, kept, Stale(interrupt.version))
+    # Without a script the whole page was sent: it comes back as it was, with the remark in the conversation.
+    kept.posted = request.POST.dict() | {"text": ""}
+    return shown(request, review_context(request, interrupt, kept))
 
 
 @require_safe

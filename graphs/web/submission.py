@@ -46,6 +46,18 @@ class Submission:
         found.blame(problems)
         return found
 
+    @classmethod
+    def draft(cls, interrupt: Interrupt, posted: Mapping[str, str]) -> Submission:
+        """The same form where it was not sent: kept as it was typed, and judged by nobody."""
+        card = asking.card(interrupt)
+        key = posted.get("key", "")
+        found = cls(interrupt, posted, card, None, key if KEY.fullmatch(key) else "")
+        if card.form is not None:
+            read(card.form, posted, required=False)
+            for one in card.form.walk():
+                one.problem = ""
+        return found
+
     def _read(self) -> list[Problem]:
         problems: list[Problem] = []
         value: Any = ABSENT
@@ -118,5 +130,5 @@ def typed_texts(submission: Submission) -> list[tuple[str, str]]:
     elif free := submission.posted.get("free", ""):
         texts.append(("Answer", free))
     if comment := submission.posted.get("comment", "").strip():
-        texts.append(("Comment", comment))
+        texts.append(("Reason", comment))
     return texts

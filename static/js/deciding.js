@@ -1,6 +1,6 @@
 // Pressing a button of the card: locked and "Saving…" at once, usable again when the page comes back or the send fails.
 function lock(form, pressed) {
-  for (const button of document.querySelectorAll(`button[form="${form.id || "-"}"], [data-decide] button[data-act]`)) {
+  for (const button of document.querySelectorAll(`button[data-act][form="${form.id || "-"}"], [data-decide] button[data-act]`)) {
     button.disabled = true;
     if (button !== pressed) continue;
     button.dataset.label = button.lastChild.textContent;

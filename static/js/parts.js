@@ -75,8 +75,9 @@ function replace(old, fresh) {
   return true;
 }
 
-export async function fetchPage(url, headers = {}) {
-  const response = await fetch(url, { headers: { "X-Parts": "1", ...headers }, credentials: "same-origin" });
+export async function fetchPage(url, headers = {}, body = undefined) {
+  const method = body ? "POST" : "GET";
+  const response = await fetch(url, { method, body, headers: { "X-Parts": "1", ...headers }, credentials: "same-origin" });
   if (response.redirected && new URL(response.url).pathname.startsWith("/accounts/login")) {
     location.reload();
     throw new Error("signed out");

@@ -35,7 +35,7 @@ def test_u20_letters_in_a_field_are_letters(signed_in: SignedIn) -> None:
     question = cleo.page.locator(".now-q a")
     expect(question).to_be_visible()
     page = ana.go(str(question.get_attribute("href")))
-    comment = page.get_by_label("Comment with your decision")
+    comment = page.get_by_label("Reason, sent with your decision")
     comment.focus()
     page.keyboard.type("are/?jkc")
     expect(comment).to_have_value("are/?jkc")

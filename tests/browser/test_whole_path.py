@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import SignedIn, start_refund
+from tests.browser.conftest import SignedIn, start_case, start_refund
 
 
 @pytest.mark.parametrize("width", [360, 1440])
@@ -26,7 +26,7 @@ def test_a_run_pauses_a_person_decides_the_run_resumes(width: int, signed_in: Si
     for name in ("Approve", "Reject"):
         expect(reviewer.page.locator(".bar").get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     assert reviewer.overflow() <= 0
-    reviewer.page.get_by_label("Comment with your decision").fill("Checked.")
+    reviewer.page.get_by_label("Reason, sent with your decision").fill("Checked.")
     reviewer.page.locator(".bar").get_by_role("button", name="Approve").click()
     expect(reviewer.page.locator("#receipt")).to_contain_text("Ana Costa")
     expect(reviewer.page.locator("#receipt")).to_contain_text("Recorded as no.")
@@ -70,7 +70,7 @@ def test_f21_two_reviewers_race_for_one_question(signed_in: SignedIn) -> None:
         # The slower one's page must not hear of the other before it is sent.
         tab.page.route_web_socket("**/ws/", lambda socket: socket.close())
         tab.go(address)
-    ben.page.get_by_label("Comment with your decision").fill("I took long to write this.")
+    ben.page.get_by_label("Reason, sent with your decision").fill("I took long to write this.")
     ana.page.locator(".bar").get_by_role("button", name="Approve").click()
     expect(ana.page.locator("#receipt")).to_contain_text("approved")
     ben.page.locator(".bar").get_by_role("button", name="Reject").click()
@@ -90,11 +90,29 @@ def test_u10_a_question_decided_elsewhere_closes_and_keeps_what_was_typed(signed
     address = str(cleo.page.locator(".now-q a").get_attribute("href"))
     ana.go(address)
     ana.live()
-    ana.page.get_by_label("Comment with your decision").fill("Half a sentence")
+    ana.page.get_by_label("Reason, sent with your decision").fill("Half a sentence")
     ben.go(address).locator(".bar").get_by_role("button", name="Reject").click()
     expect(ana.page.locator("#receipt")).to_contain_text("Ben Okafor")
     expect(ana.page.locator(".typed-copy")).to_contain_text("Half a sentence")
     expect(ana.page.locator(".bar [data-act]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("place", ["pane", "page", "plain"])
+def test_a_remark_leaves_the_unsent_answer_as_it_is(place: str, signed_in: SignedIn) -> None:
+    address = start_case(signed_in("cleo"), "widgets")
+    ana = signed_in("ana", java_script_enabled=place != "plain")
+    page = ana.go(f"/inbox?item={address.rpartition('/')[2]}" if place == "pane" else address)
+    page.get_by_label("Amount").fill("12.5")
+    page.get_by_label("Reason, sent with your decision").fill("Half a sentence")
+    page.get_by_label("Remark for the team").fill(f"Seen it, {place}.")
+    page.get_by_role("button", name="Add remark").click()
+    expect(page.locator(".talk").first).to_contain_text(f"Seen it, {place}.")
+    expect(page.get_by_label("Remark for the team")).to_have_value("")
+    expect(page.get_by_label("Amount")).to_have_value("12.5")
+    expect(page.get_by_label("Reason, sent with your decision")).to_have_value("Half a sentence")
+    page.get_by_label("EUR", exact=True).check()
+    page.locator(".bar").get_by_role("button", name="Approve").click()
+    expect(page.locator("#receipt")).to_contain_text("Half a sentence")
 
 
 def test_u24_a_second_tab_starts_another_thread(signed_in: SignedIn) -> None:
