@@ -30,7 +30,7 @@ def advance() -> None:
     if held is None:
         return
     try:
-        run(held, registry.get(held.ref.graph_id))
+        run(held, registry.pinned(held.ref.graph_id, held.fingerprint))
     except (registry.UnknownGraph, DefinitionChanged) as reason:
         leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=str(reason))
     except LeaseLost as reason:

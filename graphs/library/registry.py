@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from django.conf import settings
@@ -24,12 +25,16 @@ class UnknownGraph(SaysoError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One registered graph, or one module that could not be used: then `graph` is None and `error` says why."""
+    """One registered graph, or one module that could not be used: then `graph` is None and `error` says why.
+
+    `current` is False for an older version, which no new thread starts on; it is kept for those that wait on it (R8).
+    """
 
     graph_id: str
     module: str
     graph: CompiledGraph | None
     error: str = ""
+    current: bool = True
 
 
 _lock = threading.Lock()
@@ -41,17 +46,28 @@ def entries() -> tuple[Entry, ...]:
     global _entries
     with _lock:
         if _entries is None:
-            _entries = tuple(_mark_twins(found for name in _modules() for found in _read(name)))
+            _entries = tuple(_mark_older(list(_mark_twins(found for name in _modules() for found in _read(name)))))
         return _entries
 
 
 def get(graph_id: str) -> CompiledGraph:
-    """The graph with this id. Raises `UnknownGraph`, with the import error where that is the reason."""
+    """The current version of this graph. Raises `UnknownGraph`, with the import error where that is the reason."""
     for entry in entries():
-        if entry.graph_id == graph_id and entry.graph is not None:
+        if entry.graph_id == graph_id and entry.graph is not None and entry.current:
             return entry.graph
     broken = "; ".join(f"{entry.module}: {entry.error}" for entry in entries() if entry.error)
     raise UnknownGraph(f"No graph is registered as {graph_id!r}." + (f" Not usable: {broken}" if broken else ""))
+
+
+def pinned(graph_id: str, fingerprint: str) -> CompiledGraph:
+    """The version that a thread began on where it is still registered, else the current one (R8, Z20).
+
+    Raises `UnknownGraph`.
+    """
+    for entry in entries():
+        if entry.graph_id == graph_id and entry.graph is not None and entry.graph.fingerprint == fingerprint:
+            return entry.graph
+    return get(graph_id)
 
 
 def reload() -> None:
@@ -92,11 +108,32 @@ def _graphs(module: ModuleType) -> list[CompiledGraph]:
 
 
 def _mark_twins(found: Iterator[Entry]) -> Iterator[Entry]:
-    """The first graph of an id keeps it; a later one would take over its threads, so it is listed as an error."""
-    owners: dict[str, str] = {}
+    """The first graph of an id and version keeps them; a later one would take over its threads, so it is an error."""
+    owners: dict[tuple[str, str], str] = {}
     for entry in found:
-        owner = owners.setdefault(entry.graph_id, entry.module)
+        version = entry.graph.version if entry.graph else ""
+        owner = owners.setdefault((entry.graph_id, version), entry.module)
         if owner != entry.module and entry.graph is not None:
-            yield Entry(entry.graph_id, entry.module, None, f"The id {entry.graph_id!r} is taken by {owner}.")
+            why = f"The id {entry.graph_id!r} is taken by {owner}; give one of them another id or version."
+            yield Entry(entry.graph_id, entry.module, None, why)
         else:
             yield entry
+
+
+def _mark_older(found: list[Entry]) -> Iterator[Entry]:
+    """Of several versions of one graph the highest is current: 10 is above 9, and 2.0 above 1.9."""
+    highest: dict[str, CompiledGraph] = {}
+    for graph in (entry.graph for entry in found if entry.graph is not None):
+        best = highest.setdefault(graph.id, graph)
+        if _rank(graph.version) > _rank(best.version):
+            highest[graph.id] = graph
+    for entry in found:
+        current = entry.graph is None or highest[entry.graph_id] is entry.graph
+        yield entry if current else replace(entry, current=False)
+
+
+def _rank(version: str) -> list[tuple[bool, int, str]]:
+    """What versions are compared by: runs of digits as numbers, runs of letters as words below every number."""
+    return [
+        (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"[0-9]+|[a-z]+", version)
+    ]

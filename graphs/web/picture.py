@@ -47,7 +47,7 @@ class Node:
 
 def draw(thread: Thread, questions: list[Interrupt]) -> dict[str, Any]:
     """Nodes and edges of a thread, as JSON for the script; the template lists the same nodes as text."""
-    drawn = shape(thread.graph_id)
+    drawn = shape(thread)
     nodes = [_node(one) for one in drawn["nodes"]]
     known = {node.path: node for node in nodes}
     _tasks(thread, known)

@@ -79,3 +79,29 @@ def test_an_unknown_graph_names_what_could_not_be_used(
     own(settings, tmp_path, monkeypatch, absent_one="import does_not_exist_anywhere")
     with pytest.raises(registry.UnknownGraph, match="does_not_exist_anywhere"):
         registry.get("nothing")
+
+
+VERSIONED = """
+from graphs import Graph
+def say(inp):
+    return "hello"
+app = Graph.new("mine", version="{version}").node("{node}", say).entry("{node}").terminal("{node}").compile()
+"""
+
+
+def test_r8_an_older_version_is_kept_beside_the_current_one_for_the_threads_that_began_on_it(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(
+        settings, tmp_path, monkeypatch,
+        mine_nine=VERSIONED.format(version="1.9", node="old"), mine_ten=VERSIONED.format(version="1.10", node="new"),
+    )  # fmt: skip
+    found = [entry for entry in registry.entries() if entry.graph_id == "mine"]
+    assert [(entry.module, entry.current, entry.error) for entry in found] == [
+        ("mine_nine", False, ""),
+        ("mine_ten", True, ""),
+    ]
+    assert list(registry.get("mine").nodes) == ["new"]
+    assert found[0].graph is not None
+    assert list(registry.pinned("mine", found[0].graph.fingerprint).nodes) == ["old"]
+    assert list(registry.pinned("mine", "a version that is gone").nodes) == ["new"]
