@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from django.db.models import Prefetch
 from graphs.engine.statuses import TaskStatus
 from graphs.models import Comment, Decision, Interrupt, JournalEntry, Task, Thread, ThreadEvent
 from graphs.web import asking
-from graphs.web.definitions import labels
+from graphs.web.definitions import agents, labels, titles
 from graphs.web.reading import Fact, facts, pretty, prose
 
 #: A conversation longer than this shows its end, and says that there is more on the timeline.
@@ -95,16 +95,30 @@ def questions_of(thread: Thread) -> list[Interrupt]:
 
 def _opening(thread: Thread) -> Iterator[Entry]:
     who = thread.conversation.requester_name or "Somebody"
-    yield _value(Entry("input", thread.created_at, who, "user", rank=-2), thread.input)
+    entry = _value(
+        Entry("input", thread.created_at, who, "user", rank=-2), thread.input, titles=titles(thread.graph_id)
+    )
+    entry.text, entry.prose = entry.text or entry.prose, ""
+    yield entry
 
 
-def _value(entry: Entry, value: Any) -> Entry:
-    """Put a value into a bubble: words as words, the rest as facts, all of it as JSON."""
-    entry.prose = prose(value)
-    if entry.kind == "input" and entry.prose:
-        entry.text, entry.prose = entry.prose, ""
-    elif not entry.prose and value is not None:
-        entry.facts = facts(value)
+def result(thread: Thread) -> Entry:
+    """What a completed thread gave, with the same care for who says it: any of its agents may have."""
+    fenced = agents(thread) != frozenset()
+    entry = Entry("result", thread.ended_at or thread.updated_at, "", "flag")
+    _value(entry, thread.output, fenced=fenced)
+    # It is what one came for, and never folded away.
+    entry.folded = False
+    return entry
+
+
+def _value(entry: Entry, value: Any, *, fenced: bool = False, titles: Mapping[str, str] | None = None) -> Entry:
+    """Put a value into a bubble: words as words, an agent's behind a fence, the rest as facts, all of it as JSON."""
+    said = prose(value)
+    if said:
+        entry.text, entry.prose = ("", said) if fenced or not isinstance(value, str) else (said, "")
+    elif value is not None:
+        entry.facts = facts(value, titles)
         entry.folded = len(entry.facts) > SHORT
     entry.raw = pretty(value) if isinstance(value, dict | list) and value else ""
     return entry
@@ -112,13 +126,14 @@ def _value(entry: Entry, value: Any) -> Entry:
 
 def _tasks(thread: Thread, names: dict[str, str], events: list[ThreadEvent]) -> Iterator[Entry]:
     # A row is written with its commit; when its node ended, and before what, the events know.
+    speakers = agents(thread)
     ends = {(event.path, event.visit): event.at for event in events if event.type == "graph.node_end"}
     rows = Task.objects.filter(thread=thread, status=TaskStatus.FINISHED).defer("detail").order_by("-at", "-pk")[:MOST]
     for task in rows:
         name = names.get(task.path, task.path)
         at = ends.get((task.path, task.visit), task.at)
         entry = Entry("node", at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else "")
-        yield _value(entry, task.output)
+        yield _value(entry, task.output, fenced=speakers is None or task.path in speakers)
 
 
 def _tools(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
