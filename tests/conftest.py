@@ -23,6 +23,9 @@ MARKED = [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in datab
 
 NEVER_SKIPPED = {"browser", "postgres"}
 
+# The real hash takes a tenth of a second a person on purpose, and nearly every test makes three people.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
 test_databases = databases.Switch()
 skipped_promises: list[str] = []
 numbers = itertools.count(1)
