@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from graphs import outbox, permissions, store
@@ -105,15 +105,26 @@ def decide(
     if len({given.interrupt_id for given in answers}) < len(answers):
         raise InputInvalid([("", "one question is answered twice")])
     if atomic:
-        return record([prepare(actor, given) for given in answers], actor, channel, submission_key)
+        return persist(actor, answers, channel, submission_key)
     return [alone(actor, given, channel, submission_key) for given in answers]
 
 
 def alone(actor: Actor, given: Given, channel: str, submission_key: str | None) -> Receipt | Refused:
     try:
-        return record([prepare(actor, given)], actor, channel, submission_key)[0]
+        return persist(actor, [given], channel, submission_key)[0]
     except Refused as refusal:
         return refusal
+
+
+def persist(actor: Actor, answers: Sequence[Given], channel: str, submission_key: str | None) -> list[Receipt]:
+    """The whole unit, once more where the database gave it up for another transaction: nothing was done yet (F18)."""
+    try:
+        return record([prepare(actor, given) for given in answers], actor, channel, submission_key)
+    except OperationalError as error:
+        if connection.in_atomic_block or not store.rolled_back(error):
+            raise
+        logger.warning("a decision begins again (%s)", type(error.__cause__).__name__)
+    return record([prepare(actor, given) for given in answers], actor, channel, submission_key)
 
 
 def prepare(actor: Actor, given: Given) -> Prepared:

@@ -175,7 +175,7 @@ def rest(held: Held) -> bool:
         mine = Lease.objects.filter(pk=held.thread_id, token=held.token, expires_at__isnull=False)
         if not mine.update(expires_at=None, holder="", barren=0):
             return False
-        thread = Thread.objects.select_for_update().get(pk=held.thread_id)
+        thread = Thread.objects.select_for_update(no_key=True).get(pk=held.thread_id)
         unseen = Decision.objects.filter(
             interrupt__thread=thread, interrupt__task__applied=False, effective_at__gt=thread.updated_at
         ).exists()

@@ -37,6 +37,9 @@ def open_question(thread: Thread, asked: Interrupt, graph_queue: str) -> Interru
     standing = store.standing(task, asked.key, asked.ordinal)
     if standing and standing.revision >= asked.revision:
         return store.questions("i.id = %s", [store.identifier(str(standing.pk))])[0]
+    if standing:
+        # Whoever decides it holds the thread first and then wants the counter, which superseding takes before its row.
+        store.verdicts.lock_threads([thread.pk])
     messages = supersede(thread, standing) if standing else []
     queue = queues.route(asked.queue, graph_queue)
     stored = replace(asked, queue=queue.slug, status=InterruptStatus.OPEN, version=1, decision=None)

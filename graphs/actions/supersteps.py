@@ -281,6 +281,8 @@ def withdraw_of_ended(grip: Grip, results: Sequence[TaskResult]) -> list[OutboxM
     concerned = ended_and_asking(grip, results)
     if not concerned:
         return []
+    # In the order of every decision: thread, interrupt, counter.
+    store.verdicts.lock_threads([grip.thread.pk])
     return threads.withdraw_open(grip.thread, "The step that asked has ended.", concerned)
 
 

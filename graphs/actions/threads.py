@@ -192,7 +192,7 @@ def lock(thread: Thread) -> Thread:
     """The row as it is now, locked. Its lease is locked first, in the same order as every commit does."""
     assert connection.in_atomic_block
     list(Lease.objects.select_for_update().filter(pk=thread.pk).values_list("pk"))
-    return Thread.objects.select_for_update(of=("self",)).select_related("conversation").get(pk=thread.pk)
+    return Thread.objects.select_for_update(of=("self",), no_key=True).select_related("conversation").get(pk=thread.pk)
 
 
 def cancel(actor: Actor, thread: Thread, reason: str = "") -> Thread:

@@ -8,7 +8,7 @@ from graphs.store.leases import acquire, await_locks, claim, fence, lock_free, r
 from graphs.store.loading import cells_at, decided_of, find, history, load, questions, results
 from graphs.store.messages import insert_messages, mark_said, mark_unsaid
 from graphs.store.questions import insert_interrupt, interrupt_of, open_of, queues, search_text, standing
-from graphs.store.sql import identifier
+from graphs.store.sql import identifier, rolled_back
 from graphs.store.writing import (
     Superstep,
     Tail,
@@ -55,6 +55,7 @@ __all__ = [
     "renew",
     "reset_failed",
     "results",
+    "rolled_back",
     "search_text",
     "standing",
     "touch_task",

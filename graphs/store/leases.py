@@ -31,7 +31,7 @@ def claim() -> Claimed | int | None:
         "SELECT t.id FROM graphs_thread t JOIN graphs_lease l ON l.thread_id = t.id WHERE t.status = 'ready'"
         f" AND (l.expires_at IS NULL OR l.expires_at <= {sql.now()}) ORDER BY t.ready_at, t.id LIMIT 1"
         # Both rows, and neither waited for: whoever holds one of them may be waiting for the other.
-        f" {sql.locking('FOR UPDATE SKIP LOCKED')}) RETURNING id, graph_id, thread_id, step, fingerprint"
+        f" {sql.locking('FOR NO KEY UPDATE SKIP LOCKED')}) RETURNING id, graph_id, thread_id, step, fingerprint"
     )
     if connection.vendor == "postgresql":
         update = (
@@ -54,7 +54,7 @@ def await_locks(pk: int, seconds: float) -> bool:
         with transaction.atomic():
             sql.execute(f"SET LOCAL lock_timeout = '{int(seconds * 1000)}ms'", [])
             sql.fetch("SELECT 1 FROM graphs_lease WHERE thread_id = %s FOR UPDATE", [pk])
-            sql.fetch("SELECT 1 FROM graphs_thread WHERE id = %s FOR UPDATE", [pk])
+            sql.fetch("SELECT 1 FROM graphs_thread WHERE id = %s FOR NO KEY UPDATE", [pk])
     except OperationalError:
         return False
     return True

@@ -46,6 +46,12 @@ def identifier(value: str) -> Any:
     return UUID(value) if connection.vendor == "postgresql" else UUID(value).hex
 
 
+def rolled_back(error: Exception) -> bool:
+    """Whether the database gave this transaction up for another one's sake (serialization failure, deadlock), so that
+    the same again may well succeed."""
+    return getattr(error.__cause__, "sqlstate", None) in ("40001", "40P01")
+
+
 def marks(values: Sequence[Any]) -> str:
     """As many placeholders as there are values."""
     return ", ".join(["%s"] * len(values))

@@ -13,12 +13,17 @@ from graphs.store.rows import table
 
 
 def lock_threads(ids: Sequence[int]) -> dict[int, Thread]:
-    """These threads' rows, locked in the order of their keys, with their conversations."""
+    """These threads' rows, locked in the order of their keys, with their conversations.
+
+    Everywhere a thread's row is locked FOR NO KEY UPDATE: rows that refer to it (a remark, a question) take a key share
+    of it when they commit, with the audit chain or a counter already theirs, and would wait for who waits for those.
+    """
     assert connection.in_atomic_block
     threads, conversations = table(Thread), table(Conversation)
     rows = sql.fetch(
         f"SELECT {threads.columns('t')}, {conversations.columns('c')} FROM graphs_thread t JOIN graphs_conversation c"
-        f" ON c.id = t.conversation_id WHERE t.id IN ({sql.marks(ids)}) ORDER BY t.id {sql.locking('FOR UPDATE OF t')}",
+        f" ON c.id = t.conversation_id WHERE t.id IN ({sql.marks(ids)}) ORDER BY t.id"
+        f" {sql.locking('FOR NO KEY UPDATE OF t')}",
         ids,
     )
     found = {}

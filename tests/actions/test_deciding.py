@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.db import OperationalError
 from redis import Redis
 
 from graphs import queue
@@ -21,6 +22,7 @@ from graphs.actions.errors import (
 from graphs.actions.receipts import Receipt
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from graphs.models import AuditEntry, Counter, Decision, Interrupt, OutboxMessage, Thread
+from graphs.store import verdicts
 from tests.actions.conftest import Asked
 from tests.people import People
 from tests.records import question
@@ -255,3 +257,29 @@ def test_redis_away_changes_nothing_about_a_verdict(
     monkeypatch.setattr(queue, "connection", lambda: Redis(unix_socket_path="/nonexistent/redis"))
     decide(people.decider, [asked.given()], channel="form")
     assert OutboxMessage.objects.filter(kind="wake", published_at=None, attempts=1).count() == 1
+
+
+@pytest.mark.parametrize(("sqlstate", "decided"), [("40P01", True), ("40001", True), ("57014", False)])
+def test_a_decision_that_the_database_gave_up_begins_again_once(
+    people: People, asked: Asked, monkeypatch: pytest.MonkeyPatch, sqlstate: str, decided: bool
+) -> None:
+    class GivenUp(Exception):
+        pass
+
+    GivenUp.sqlstate = sqlstate  # type: ignore[attr-defined]
+    lock, calls = verdicts.lock_threads, []
+
+    def give_up_once(ids: list[int]) -> object:
+        calls.append(ids)
+        if len(calls) == 1:
+            raise OperationalError("given up") from GivenUp()
+        return lock(ids)
+
+    monkeypatch.setattr(verdicts, "lock_threads", give_up_once)
+    if decided:
+        decide(people.decider, [asked.given()], channel="form")
+    else:
+        with pytest.raises(OperationalError):
+            decide(people.decider, [asked.given()], channel="form")
+    assert (len(calls), Decision.objects.count()) == ((2, 1) if decided else (1, 0))
+    assert audit.verify().ok

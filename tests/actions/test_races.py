@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter as Tally
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from django.db.models import Count
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from graphs.actions import audit, leases, sweeping, threads
+from graphs.actions import audit, comments, leases, sweeping, threads
 from graphs.actions.decisions import decide
 from graphs.actions.errors import AlreadyDecided, NoLongerOpen, NotPossible, Refused
 from graphs.actions.receipts import Receipt
@@ -25,7 +25,7 @@ from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from graphs.models import AuditEntry, Checkpoint, Counter, Decision, Interrupt, Lease, OutboxMessage, Thread
 from tests.actions.conftest import Asked
 from tests.people import People
-from tests.records import Pen, question
+from tests.records import Pen, finished, question, run
 
 # With a Redis that answers: the rings and hints of the winners go out as they would.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis")]
@@ -34,6 +34,13 @@ NIGHTLY = pytest.param(1000, marks=pytest.mark.nightly)
 ROUNDS = pytest.mark.parametrize("rounds", [200, NIGHTLY])
 FEWER_ROUNDS = pytest.mark.parametrize("rounds", [50, NIGHTLY])
 EXPECTED = (Refused, LeaseLost)
+
+
+@pytest.fixture(autouse=True)
+def no_second_try(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A decision that loses a deadlock begins again, and would hide here that there was one."""
+    yield
+    assert "begins again" not in caplog.text
 
 
 def together(*contenders: Callable[[], Any]) -> list[Any]:
@@ -271,3 +278,73 @@ def test_two_bulks_that_cross_do_not_lock_each_other_out(people: People, rounds:
         results = together(bulk(people.decider, forth), bulk(people.administrator, forth[::-1]))
         assert sorted(isinstance(result, AlreadyDecided) for result in results) == [False, True]
     check_books(2 * rounds)
+
+
+class AtWork:
+    """A thread with a job at work that has asked `rounds` questions: what it does next meets a decision on one."""
+
+    def __init__(self, people: People, rounds: int) -> None:
+        self.people = people
+        self.asked = Asked(people, *(question(f"n{number}") for number in range(rounds)))
+        Thread.objects.update(status=ThreadStatus.RUNNING)
+        self.asked.pen.store.grips.clear()
+        self.asked.pen.store.held = None
+
+    def meets(self, number: int, other: Callable[[], Any]) -> list[Any]:
+        given = self.asked.given(number=number)
+        return together(lambda: decide(self.people.decider, [given], channel="form"), other)
+
+
+@pytest.fixture
+def long_lease(settings: Any) -> None:
+    """Whoever holds it writes for all rounds; a machine that is slow must not take it away."""
+    settings.SAYSO_LEASE_SECONDS = 3600
+
+
+@ROUNDS
+def test_a_decision_against_a_remark(people: People, rounds: int) -> None:
+    asked = Asked(people, *(question(f"n{number}") for number in range(rounds)))
+    for number in range(rounds):
+        given, row = asked.given(number=number), asked.row(number)
+        results = together(
+            lambda: decide(people.decider, [given], channel="form"),  # noqa: B023 - called in this round
+            lambda: comments.add(people.administrator, interrupt=row, text="hm"),  # noqa: B023
+        )
+        assert not [one for one in results if isinstance(one, Refused)]
+    check_books(rounds)
+
+
+@ROUNDS
+@pytest.mark.usefixtures("long_lease")
+def test_a_decision_against_a_question_of_a_sibling(people: People, rounds: int) -> None:
+    sibling = AtWork(people, rounds)
+    for number in range(rounds):
+        later = question(f"m{number}")
+        results = sibling.meets(number, lambda: sibling.asked.pen.ask(later))  # noqa: B023
+        assert not [one for one in results if isinstance(one, EXPECTED)]
+    check_books(rounds)
+
+
+@ROUNDS
+@pytest.mark.usefixtures("long_lease")
+def test_a_decision_against_the_end_of_the_step_that_asked(people: People, rounds: int) -> None:
+    sibling = AtWork(people, rounds)
+    pen = sibling.asked.pen
+    for number in range(rounds):
+        ended = [finished(f"n{number}")]
+        answered, _ = sibling.meets(number, lambda: run(pen.store.record_tasks, pen.ref, ended))  # noqa: B023
+        closed = sibling.asked.row(number).status == InterruptStatus.CLOSED
+        assert closed != isinstance(answered, NoLongerOpen)
+    check_books(Decision.objects.count())
+
+
+@ROUNDS
+@pytest.mark.usefixtures("long_lease")
+def test_a_decision_against_the_same_question_asked_anew(people: People, rounds: int) -> None:
+    sibling = AtWork(people, rounds)
+    for number in range(rounds):
+        anew = question(f"n{number}", revision=1, question="other")
+        answered, _ = sibling.meets(number, lambda: sibling.asked.pen.ask(anew))  # noqa: B023
+        closed = sibling.asked.row(number).status == InterruptStatus.CLOSED
+        assert closed != isinstance(answered, NoLongerOpen)
+    check_books(Decision.objects.count())
