@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,7 +15,7 @@ from graphs.actions.errors import InputInvalid, Refused
 from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.engine.graph import CompiledGraph
 from graphs.library import registry
-from graphs.models import Thread
+from graphs.models import ApprovalQueue, Thread
 from graphs.web.errors import refused
 from graphs.web.forms import Field, Problem, attach, build, read
 from graphs.web.forms.fields import ABSENT
@@ -27,13 +28,36 @@ from graphs.web.submission import KEY
 @require_safe
 def launcher(request: HttpRequest) -> HttpResponse:
     """The cards. A module that failed to import is listed with its error and breaks nothing else."""
-    entries = registry.entries()
+    entries, queues = registry.entries(), known_queues()
     context = {
         "nav": "launch",
-        "graphs": [entry.graph for entry in entries if entry.graph is not None],
+        "graphs": [(entry.graph, asks(entry.graph.queue, queues)) for entry in entries if entry.graph is not None],
         "broken": [entry for entry in entries if entry.graph is None],
     }
     return page(request, "launch/list.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """The queue that a graph's questions really reach, and the one it names where there is none of that name."""
+
+    title: str
+    missing: str = ""
+
+
+def known_queues() -> dict[str, ApprovalQueue]:
+    """Every queue by its slug, the default one by an empty one too."""
+    found = {queue.slug: queue for queue in ApprovalQueue.objects.all()}
+    usual = next((queue for queue in found.values() if queue.is_default), None)
+    return found | {"": usual} if usual else found
+
+
+def asks(slug: str, queues: dict[str, ApprovalQueue]) -> Asks:
+    """As `actions.queues.route` sends them; a question may still name another queue itself."""
+    if slug in queues:
+        return Asks(queues[slug].title)
+    usual = queues.get("")
+    return Asks(usual.title if usual else "Inbox", slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -61,6 +85,7 @@ def shown(
         "graph": graph,
         "form": form,
         "key": key,
+        "asks": asks(graph.queue, known_queues()),
         "problems": problems or [],
         "schema": pretty(graph.input_schema) if graph.input_schema else "",
         "last": mine.defer("input", "output", "metadata").order_by("-pk")[:5],

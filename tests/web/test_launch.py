@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from graphs.library import registry
-from graphs.models import Thread
+from graphs.models import ApprovalQueue, Thread
 from tests.people import People
 from tests.web.conftest import SignedIn, text_of
 
@@ -48,6 +48,16 @@ def test_bad_input_comes_back_whole(field: str, typed: str, people: People, sign
     page = answer.content.decode()
     assert "to mend" in page and 'aria-invalid="true"' in page and f'value="{typed}"' in page
     assert 'value="jo@example.org"' in page
+
+
+def test_the_form_names_the_queue_that_is_really_asked(people: People, signed_in: SignedIn) -> None:
+    client = signed_in(people.requester)
+    usual, _ = ApprovalQueue.objects.get_or_create(is_default=True, defaults={"slug": "inbox", "title": "Inbox"})
+    for page in (text_of(client.get("/launch/refund")), text_of(client.get("/launch"))):
+        assert "there is no queue payments" in page and f"asks {usual.title}" in page
+    ApprovalQueue.objects.create(slug="payments", title="The paying people")
+    for page in (text_of(client.get("/launch/refund")), text_of(client.get("/launch"))):
+        assert "no queue payments" not in page and "asks The paying people" in page
 
 
 def test_unknown_graphs_are_not_there(people: People, signed_in: SignedIn) -> None:
