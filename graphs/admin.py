@@ -27,6 +27,11 @@ else:
     ModelAdmin, TabularInline = admin.ModelAdmin, admin.TabularInline
 
 
+admin.site.site_header = "Sayso"
+admin.site.site_title = "Sayso"
+admin.site.index_title = "Sayso"
+
+
 def link(target: models.Model | None) -> SafeString | str:
     """A link to the admin page of a related row."""
     if target is None:

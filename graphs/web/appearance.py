@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.templatetags.static import static
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from graphs.web.shell import SeeOther
 
 YEAR = 365 * 24 * 3600
+
+
+@login_not_required
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Browsers ask for this address beside every document that names no icon, such as a download."""
+    return HttpResponseRedirect(static("icon.svg"))
 
 
 @require_POST

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
 from graphs.web import appearance, inbox, launch, review, threads
+from graphs.web.people import ChangePassword, SignIn
 from graphs.web.shell import see_other
 
 urlpatterns = [
@@ -22,12 +23,13 @@ urlpatterns = [
     path("threads/<uuid:uid>/comments", threads.comment, name="thread_comment"),
     path("launch", launch.launcher, name="launcher"),
     path("launch/<str:graph_id>", launch.launch, name="launch"),
+    path("favicon.ico", appearance.favicon, name="favicon"),
     path("theme", login_not_required(appearance.theme), name="theme"),
-    path("accounts/login/", see_other(auth.LoginView.as_view(template_name="accounts/login.html")), name="login"),
+    path("accounts/login/", see_other(SignIn.as_view()), name="login"),
     path("accounts/logout/", see_other(auth.LogoutView.as_view()), name="logout"),
     path(
         "accounts/password/",
-        see_other(auth.PasswordChangeView.as_view(template_name="accounts/password.html", success_url="/")),
+        see_other(ChangePassword.as_view()),
         name="password_change",
     ),
 ]

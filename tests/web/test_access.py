@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,7 +20,7 @@ from tests.web.conftest import SignedIn, form_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OPEN_TO_ALL = {"login", "theme"}
+OPEN_TO_ALL = {"favicon", "login", "theme"}
 POSTED = {"review_comment", "thread_cancel", "thread_retry", "thread_comment", "theme", "logout"}
 #: Pages of one object, which strangers must not tell from a missing one.
 OF_ONE = {"review", "review_comment", "review_payload", "thread", "thread_cancel", "thread_retry", "thread_comment"}
@@ -111,3 +113,33 @@ def test_the_theme_is_in_the_first_byte() -> None:
     assert 'data-bs-theme="dark"' in client.get("/accounts/login/").content.decode()
     client.post("/theme", {"theme": "system"})
     assert 'data-theme="system"' in client.get("/accounts/login/").content.decode()
+
+
+def test_the_first_login_is_hinted_at_while_it_is_there(db: None, settings: Any, tmp_path: Path) -> None:
+    settings.SAYSO_VAR = tmp_path
+    assert "first-login" not in Client().get("/accounts/login/").content.decode()
+    (tmp_path / "first-login").write_text("admin\nsecret word\n")
+    page = Client().get("/accounts/login/").content.decode()
+    assert f"{tmp_path.name}/first-login" in page and "secret word" not in page
+
+
+def test_the_password_page_tells_its_rules_and_what_broke_them(people: People, signed_in: SignedIn) -> None:
+    people.decider.set_password("an old long one")
+    people.decider.save()
+    client = signed_in(people.decider)
+    assert "at least 8 characters" in client.get("/accounts/password/").content.decode()
+    given = {"old_password": "an old long one", "new_password1": "1234", "new_password2": "1234"}
+    page = client.post("/accounts/password/", given).content.decode()
+    assert "The password was not changed" in page and "too short" in page and 'aria-invalid="true"' in page
+    answer = client.post(
+        "/accounts/password/", given | {"new_password1": "new and long", "new_password2": "new and long"}
+    )
+    assert answer.status_code == 303
+
+
+def test_every_page_has_its_icon_and_the_admin_its_name(people: People, signed_in: SignedIn) -> None:
+    assert Client().get("/favicon.ico")["Location"].endswith("icon.svg")
+    people.operator.is_staff = True
+    people.operator.save()
+    page = signed_in(people.operator).get("/admin/").content.decode()
+    assert 'rel="icon"' in page and "Django administration" not in page and "Sayso" in page
