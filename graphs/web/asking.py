@@ -37,6 +37,8 @@ class Card:
     form: Field | None = None
     free: bool = False
     verdict: bool = False
+    #: What the author calls the verdict, where the schema says more than "approved".
+    states: str = ""
 
     def act(self, name: str) -> Act | None:
         """The act of a posted button; only what was offered counts."""
@@ -48,7 +50,12 @@ def card(interrupt: Interrupt) -> Card:
     schema, options = interrupt.response_schema, offered(interrupt)
     if verdict_in(schema):
         form = build(schema, skip=frozenset({VERDICT}))
-        return Card([approve(interrupt), reject(interrupt)], form if form.children else None, verdict=True)
+        return Card(
+            [approve(interrupt), reject(interrupt)],
+            form if form.children else None,
+            verdict=True,
+            states=states(schema),
+        )
     if schema or options:
         form = build(schema or {}, options=options)
         return Card(_acts(interrupt, form), form)
@@ -90,6 +97,13 @@ def verdict_in(schema: Any) -> bool:
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
         return False
     return resolve(schema["properties"].get(VERDICT), schema).get("type") == "boolean"
+
+
+def states(schema: Any) -> str:
+    """The title of the verdict, else its description; the name of the field alone says nothing."""
+    found = resolve(schema["properties"][VERDICT], schema)
+    texts = [found.get(key) for key in ("title", "description")]
+    return next((text for text in texts if isinstance(text, str) and text.strip() and text.lower() != VERDICT), "")
 
 
 def offered(interrupt: Interrupt) -> list[Any]:

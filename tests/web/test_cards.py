@@ -50,3 +50,12 @@ def test_u28_options_of_value_and_metadata_are_choices() -> None:
     for fields in ({"payload": {"options": [1, 2]}}, {"metadata": {"options": [1, 2]}}):
         form = asking.card(Interrupt(style="request_human_input", **fields)).form
         assert form is not None and [option.value for option in form.options] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("more", "states"),
+    [({}, ""), ({"title": "Approved"}, ""), ({"title": "Grant it"}, "Grant it"), ({"description": "True"}, "True")],
+)
+def test_the_verdicts_own_name_is_told(more: dict[str, str], states: str) -> None:
+    schema = {"type": "object", "properties": {"approved": {"type": "boolean", **more}}}
+    assert asking.card(Interrupt(style="ask", response_schema=schema)).states == states

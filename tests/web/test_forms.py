@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from graphs.engine.schemas import validate
 from graphs.web.forms import Field, Problem, attach, build, read
 from graphs.web.forms.reading import loads
 
@@ -198,3 +199,32 @@ def test_problems_find_the_nearest_field() -> None:
 def test_strict_json_keeps_what_is_json() -> None:
     assert loads('{"a": [1, 2.5, null, "NaN"]}') == {"a": [1, 2.5, None, "NaN"]}
     assert loads(str(2**60)) == 2**60
+
+
+@pytest.mark.parametrize(
+    ("more", "hint", "message"),
+    [
+        ({}, "pattern ^\\d+$", "This does not have the expected form."),
+        ({"description": "Digits only"}, "", "This does not have the expected form."),
+        ({"examples": ["42"]}, "", "This does not have the expected form, e.g. 42."),
+    ],
+)
+def test_a_broken_pattern_is_told_in_words_and_the_pattern_at_most_once(
+    more: dict[str, Any], hint: str, message: str
+) -> None:
+    schema = of(code={"type": "string", "pattern": "^\\d+$", **more})
+    form = build(schema)
+    ((field, told),) = attach(form, [Problem(*one) for one in validate(schema, {"code": "x"})])
+    assert field is not None and (field.hint, told.message, field.problem) == (hint, message, message)
+
+
+def test_no_answer_is_offered_where_it_means_something() -> None:
+    null = {"type": "null"}
+    fields = named(
+        of(
+            free={"enum": ["a", "b"]},
+            preset={"enum": ["a", "b"], "default": "a"},
+            nullable={"anyOf": [{"enum": ["a", "b"]}, null], "default": None},
+        )
+    )
+    assert [fields[key].clearable for key in ("free", "preset", "nullable")] == [True, False, True]

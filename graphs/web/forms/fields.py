@@ -44,6 +44,7 @@ class Field:
     default: Any = ABSENT
     text: str = ""
     problem: str = ""
+    patterned: bool = False
 
     @property
     def id(self) -> str:
@@ -58,7 +59,7 @@ class Field:
     @property
     def clearable(self) -> bool:
         """Whether "no answer" is a choice of its own: it says nothing where a default would stand in for it."""
-        return not self.required and self.default is ABSENT
+        return not self.required and (self.default is ABSENT or (self.default is None and self.nullable))
 
     @property
     def long(self) -> bool:

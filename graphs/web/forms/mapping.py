@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphs.web.forms.fields import ABSENT, Field, Option
-from graphs.web.reading import escape_token, humanise, leaf
+from graphs.web.reading import escape_token, humanise, leaf, number_text
 
 RADIO_MOST = 5
 LONG_LABEL = 60
@@ -186,18 +186,21 @@ def _string(field: Field, schema: Mapping[str, Any]) -> None:
     field.widget = widget
     _attr(field, schema, minLength="minlength", maxLength="maxlength")
     parts = []
+    examples = schema.get("examples")
+    if isinstance(examples, list) and examples and isinstance(examples[0], str):
+        field.attrs["placeholder"] = f"e.g. {examples[0]}"
     if isinstance(most, int):
         parts.append(f"at most {most} characters")
     if isinstance(schema.get("minLength"), int) and schema["minLength"] > 1:
         parts.append(f"at least {schema['minLength']}")
     if isinstance(schema.get("pattern"), str):
-        parts.append(f"pattern {schema['pattern']}")
+        field.patterned = True
+        # Words of the author's own say it to people; without any the pattern does.
+        if not field.help and "placeholder" not in field.attrs:
+            parts.append(f"pattern {schema['pattern']}")
     if widget == "datetime":
         parts.append("with its zone, such as 2026-03-01T09:30+01:00; without one it is UTC")
     field.hint = ", ".join(parts)
-    examples = schema.get("examples")
-    if isinstance(examples, list) and examples and isinstance(examples[0], str):
-        field.attrs["placeholder"] = f"e.g. {examples[0]}"
 
 
 def _number(field: Field, schema: Mapping[str, Any], kind: str) -> None:
@@ -210,7 +213,7 @@ def _number(field: Field, schema: Mapping[str, Any], kind: str) -> None:
         # Browsers count steps from the minimum, JSON Schema from zero; the server decides.
         field.attrs["step"] = "any"
     bounds = [
-        f"{word} {schema[key]}"
+        f"{word} {number_text(schema[key])}"
         for key, word in (
             ("minimum", "at least"),
             ("exclusiveMinimum", "more than"),
@@ -261,6 +264,8 @@ def shown(field: Field, value: Any) -> str:
         return "\n".join(item if isinstance(item, str) else json.dumps(item) for item in value)
     if field.widget in {"json", "const"}:
         return json.dumps(value, indent=2, ensure_ascii=False)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number_text(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

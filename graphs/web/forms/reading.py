@@ -15,6 +15,8 @@ from graphs.web.forms.fields import ABSENT, Field
 WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 MOST_NESTED = 64
+#: What the engine says of a text that breaks its pattern.
+MISMATCH = " does not match "
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ def attach(field: Field, problems: Iterable[Problem]) -> list[tuple[Field | None
             if owner is None and not pointer:
                 break
             pointer = pointer.rpartition("/")[0]
+        if owner is not None and owner.patterned and owner.pointer == problem.pointer and MISMATCH in problem.message:
+            # The note beside the field says which form; an example stands in the field only while it is empty.
+            example = owner.attrs.get("placeholder", "")
+            told = f"This does not have the expected form{', ' if example else ''}{example}."
+            problem = Problem(problem.pointer, told)
         if owner is not None:
             owner.problem = owner.problem or problem.message
         paired.append((owner, problem))
