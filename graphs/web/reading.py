@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ MAX_TEXT = 100_000
 MAX_DEPTH = 12
 LONG_LINES = 6
 LONG_CHARS = 320
+#: Whole floats past this one are no longer exact, and written out they would say that they are.
+MOST_EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,14 @@ def leaf(value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return ("Yes" if value else "No"), "boolean"
     if isinstance(value, int | float):
-        return json.dumps(value), "number"
+        return number_text(value), "number"
     return str(value), "text"
+
+
+def number_text(value: int | float) -> str:
+    """A number as people write it: 120.0 is 120."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < MOST_EXACT
+    return str(int(value)) if whole else json.dumps(value)
 
 
 def pretty(value: Any) -> str:
@@ -54,28 +62,30 @@ def pretty(value: Any) -> str:
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n…"
 
 
-def facts(value: Any) -> list[Fact]:
-    """Every leaf of a payload under a readable label (U05), at most MAX_ROWS of them."""
+def facts(value: Any, titles: Mapping[str, str] | None = None) -> list[Fact]:
+    """Every leaf of a payload under a readable label (U05), at most MAX_ROWS of them. `titles` are the labels that a
+    schema gives, by JSON pointer."""
     found: list[Fact] = []
-    for fact in _walk(value, [], "", 0):
+    for fact in _walk(value, [], "", 0, titles or {}):
         if len(found) == MAX_ROWS:
             break
         found.append(fact)
     return found
 
 
-def _walk(value: Any, labels: list[str], pointer: str, depth: int) -> Iterator[Fact]:
+def _walk(value: Any, labels: list[str], pointer: str, depth: int, titles: Mapping[str, str]) -> Iterator[Fact]:
     label = " · ".join(labels) or "Value"
     if isinstance(value, dict) and value and depth < MAX_DEPTH:
         for key, item in value.items():
-            yield from _walk(item, [*labels, humanise(key)], f"{pointer}/{escape_token(key)}", depth + 1)
+            place = f"{pointer}/{escape_token(key)}"
+            yield from _walk(item, [*labels, titles.get(place) or humanise(key)], place, depth + 1, titles)
     elif isinstance(value, list) and value and depth < MAX_DEPTH:
-        yield from _list(value, labels, pointer, depth)
+        yield from _list(value, labels, pointer, depth, titles)
     else:
         yield _leaf(value, label, pointer)
 
 
-def _list(value: list[Any], labels: list[str], pointer: str, depth: int) -> Iterator[Fact]:
+def _list(value: list[Any], labels: list[str], pointer: str, depth: int, titles: Mapping[str, str]) -> Iterator[Fact]:
     label = " · ".join(labels) or "Value"
     if all(not isinstance(item, dict | list) for item in value):
         shown = "\n".join(leaf(item)[0] for item in value[:MAX_ROWS])
@@ -86,7 +96,7 @@ def _list(value: list[Any], labels: list[str], pointer: str, depth: int) -> Iter
     else:
         for index, item in enumerate(value[:MAX_ROWS]):
             numbered = [*labels[:-1], f"{labels[-1]} {index + 1}"] if labels else [f"Item {index + 1}"]
-            yield from _walk(item, numbered, f"{pointer}/{index}", depth + 1)
+            yield from _walk(item, numbered, f"{pointer}/{index}", depth + 1, titles)
 
 
 def _table(value: list[Any]) -> tuple[list[str], list[list[str]]] | None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
+from django.contrib.auth.models import User
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
@@ -14,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from graphs.models import Decision, Interrupt
 from graphs.web import asking, definitions, words
+from graphs.web.people import display_name
 from graphs.web.reading import pretty
 
 register = template.Library()
@@ -37,6 +39,13 @@ def icon(name: str, classes: str = "") -> SafeString:
         sprite,
         name,
     )
+
+
+@register.simple_tag
+def avatar(name: str) -> SafeString:
+    """A person's round mark, for the eye only. One colour for one shown name, on every page and in every place."""
+    shown = name or "Sayso"
+    return format_html('<span class="avatar hue-{}" aria-hidden="true">{}</span>', hue(shown), initials(shown))
 
 
 @register.simple_tag
@@ -127,6 +136,15 @@ def capped(count: int) -> str:
 
 
 @register.filter
+def blank(text: str) -> SafeString | str:
+    """A dash where there is nothing, with a word for those who listen; any other text as it is."""
+    words_of = {"": "blank", "—": "nothing", "empty text": "empty text"}
+    if text not in words_of:
+        return text
+    return format_html('<span aria-hidden="true">—</span><span class="visually-hidden">{}</span>', words_of[text])
+
+
+@register.filter
 def is_past(moment: datetime) -> bool:
     return moment <= timezone.now()
 
@@ -135,6 +153,12 @@ def is_past(moment: datetime) -> bool:
 def hue(name: str) -> int:
     """One of six colours for a name, the same each time."""
     return zlib.crc32(str(name).encode("utf-8", "replace")) % 6
+
+
+@register.filter
+def named(user: User) -> str:
+    """A person's name as every page writes it."""
+    return display_name(user)
 
 
 @register.filter

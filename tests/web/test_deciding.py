@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -51,6 +52,17 @@ def test_approving_leads_to_the_receipt(asked: Asked, people: People, signed_in:
     ):
         assert shown in page
     assert decision.digest[:12] in page and "Queued" in page
+
+
+@pytest.mark.parametrize(("act", "tone"), [("approve", "green"), ("reject", "red")])
+def test_the_receipt_has_the_colour_of_its_verdict(
+    act: str, tone: str, asked: Asked, people: People, signed_in: SignedIn
+) -> None:
+    client = signed_in(people.decider)
+    page = client.get(post(client, asked, act)["Location"]).content.decode()
+    assert f'class="bubble bubble-receipt tone-{tone}"' in page
+    # One colour for one person, in the corner and in the conversation.
+    assert len(set(re.findall(r'avatar hue-(\d)" aria-hidden="true">D<', page))) == 1
 
 
 @pytest.mark.parametrize(("act", "outcome"), [("approve", "approved"), ("reject", "rejected"), ("answer", "answered")])

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from graphs.web import asking
+from graphs.web.forms import build
 from graphs.web.reading import MAX_ROWS, MAX_TEXT, facts, pretty
+from graphs.web.tags import blank
 
 
 def test_u05_every_leaf_of_nested_arguments_can_be_read() -> None:
@@ -55,3 +57,23 @@ def test_s04_buttons_are_named_by_the_author_and_nothing_is_guessed() -> None:
     assert asking.object_of(Interrupt(style="tool", name="send_mail")) == " send_mail"
     assert asking.object_of(Interrupt(message="Refund everything")) == ""
     assert asking.object_of(Interrupt(metadata={"act": "x" * 31})) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(120.0, "120"), (1249.5, "1249.5"), (-0.0, "0"), (7, "7"), (1e300, "1e+300"), (2**60, "1152921504606846976")],
+)
+def test_whole_numbers_are_written_whole(value: float, text: str) -> None:
+    assert facts({"amount": value})[0].text == text == build({"type": "number", "default": value}).text
+
+
+def test_labels_are_the_schemas_where_there_is_one() -> None:
+    value = {"order": "A-1", "to": {"zip": "1"}, "other": 2}
+    shown = facts(value, {"/order": "Order number", "/to": "Recipient", "/to/zip": "Postal code"})
+    assert [fact.label for fact in shown] == ["Order number", "Recipient · Postal code", "Other"]
+
+
+def test_nothing_is_a_dash_with_a_word() -> None:
+    for text, word in (("—", "nothing"), ("", "blank"), ("empty text", "empty text")):
+        assert blank(text) == f'<span aria-hidden="true">—</span><span class="visually-hidden">{word}</span>'
+    assert blank("empty list") == "empty list" and blank("<b>") == "<b>"
