@@ -22,7 +22,6 @@ from graphs.web import picture, progress, state, talk
 from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
-from graphs.web.reading import pretty
 from graphs.web.shell import SeeOther, page
 
 PAGE = 50
@@ -70,13 +69,19 @@ def threads(request: HttpRequest) -> HttpResponse:
     found = list(rows.select_related("conversation").defer("input", "output", "metadata").order_by("-pk")[: PAGE + 1])
     context = {
         "nav": "threads",
-        "rows": [(thread, title(thread.graph_id)) for thread in found[:PAGE]],
+        "rows": [(thread, title(thread.graph_id), beside(thread)) for thread in found[:PAGE]],
         "group": group,
         "groups": [(name, label) for name, (label, _) in GROUPS.items()],
         "q": text,
         "next_before": found[PAGE - 1].pk if len(found) > PAGE else None,
     }
     return page(request, "threads/list.html", context)
+
+
+def beside(thread: Thread) -> str:
+    """The graph's title where the thread's own does not begin with it and says it already."""
+    named = title(thread.graph_id)
+    return "" if not thread.title or thread.title.startswith(named) else named
 
 
 def opened(user: User, uid: uuid.UUID) -> Thread:
@@ -101,6 +106,7 @@ def thread(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "nav": "threads",
         "thread": found,
         "graph_title": title(found.graph_id),
+        "beside": beside(found),
         "progress": progress.of(found, names, questions),
         "elapsed": (found.ended_at or timezone.now()) - found.created_at,
         "picture": drawn,
@@ -111,7 +117,7 @@ def thread(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "tab": tab,
         "questions": questions,
         "open_questions": [one for one in questions if one.status in ("open", "needs_info")],
-        "output": pretty(found.output) if found.status == ThreadStatus.COMPLETED and found.output is not None else "",
+        "result": talk.result(found) if found.status == ThreadStatus.COMPLETED and found.output is not None else None,
         **content(request, found, tab, names, questions),
     }
     return page(request, "threads/page.html", context)

@@ -2,8 +2,10 @@
 import { layout, Graph } from "../vendor/dagre/dagre.esm.js";
 
 const NS = "http://www.w3.org/2000/svg";
-const WIDTH = 190, HEIGHT = 52;
-let view = null, home = null, sprite = "";
+const WIDTH = 212, HEIGHT = 56;
+// Smaller than this nobody reads it: a larger picture is scrolled instead.
+const READABLE = 0.85, MOST_HIGH = 460;
+let scale = 0, home = null, sprite = "";
 
 const el = (name, attributes = {}, ...children) => {
   const node = document.createElementNS(NS, name);
@@ -74,22 +76,24 @@ function drawNode(node, where) {
   const group = el("g", { class: `g-node state-${node.state} tone-${node.tone}`, tabindex: "0", role: "img", "aria-label": label, "data-path": node.path });
   const title = el("title");
   title.textContent = `${node.label} (${node.path}): ${node.word}`;
-  const name = el("text", { x: left + 36, y: top + 22 });
-  name.textContent = cut(node.label, 22);
-  const word = el("text", { x: left + 36, y: top + 39, class: "g-word" });
-  word.textContent = cut(`${node.word}${node.visits > 1 ? ` · pass ${node.visits}` : ""}`, 28);
-  const icon = el("svg", { x: left + 11, y: top + 11, width: 17, height: 17, class: "g-ico" }, el("use", { href: `${sprite}#${node.icon}` }));
+  const name = el("text", { x: left + 36, y: top + 24 });
+  name.textContent = cut(node.label, node.waiting ? 19 : 22);
+  const word = el("text", { x: left + 36, y: top + 42, class: "g-word" });
+  const shown = node.marks.slice(-2);
+  word.textContent = cut(`${node.word}${node.visits > 1 ? ` · pass ${node.visits}` : ""}`, 28 - shown.length * 7);
+  const icon = el("svg", { x: left + 11, y: top + 13, width: 17, height: 17, class: "g-ico" }, el("use", { href: `${sprite}#${node.icon}` }));
   group.append(title, el("rect", { x: left, y: top, width: WIDTH, height: HEIGHT, rx: 10 }), icon, name, word);
   if (node.waiting) {
-    const count = el("text", { x: left + WIDTH - 4, y: top + 7, "text-anchor": "middle" });
+    const count = el("text", { x: left + WIDTH - 20, y: top + 23, "text-anchor": "middle" });
     count.textContent = String(node.waiting);
-    group.append(el("g", { class: "g-badge" }, el("circle", { cx: left + WIDTH - 4, cy: top + 3, r: 9 }), count));
+    group.append(el("g", { class: "g-badge" }, el("circle", { cx: left + WIDTH - 20, cy: top + 19, r: 9 }), count));
   }
-  node.marks.forEach((mark, at) => {
-    const x = left + WIDTH - 16 - at * 21, no = ["rejected", "cancelled", "expired"].includes(mark.outcome);
-    const text = el("text", { x, y: top + HEIGHT + 3, "text-anchor": "middle" });
-    text.textContent = `${no ? "✕" : "✓"}${mark.who}`;
-    group.append(el("g", { class: `g-mark ${no ? "is-no" : "is-yes"}` }, el("circle", { cx: x, cy: top + HEIGHT, r: 11 }), text));
+  // Inside the node: on its border they would hide it. The list beside the picture has them all.
+  shown.forEach((mark, at) => {
+    const x = left + WIDTH - 28 - (shown.length - 1 - at) * 40, no = ["rejected", "cancelled", "expired"].includes(mark.outcome);
+    const text = el("text", { x, y: top + 42, "text-anchor": "middle" });
+    text.textContent = `${no ? "✕" : "✓"} ${mark.who}`;
+    group.append(el("g", { class: `g-mark ${no ? "is-no" : "is-yes"}` }, el("rect", { x: x - 18, y: top + 31, width: 36, height: 16, rx: 8 }), text));
   });
   return group;
 }
@@ -115,39 +119,42 @@ function draw(canvas) {
   for (const node of data.nodes) if (!inside.has(node.path)) svg.append(drawNode(node, graph.node(node.path)));
   const { width, height } = graph.graph();
   const same = home && home.w === width && home.h === height;
-  home = { x: 0, y: 0, w: width, h: height };
-  if (!same || !view) view = fitted();
+  home = { w: width, h: height };
+  const { scrollLeft, scrollTop } = canvas;
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   canvas.hidden = false;
   canvas.replaceChildren(svg);
   document.querySelector("[data-zoom]").hidden = false;
+  if (!same) scale = Math.max(READABLE, fitting(canvas));
   show(canvas);
+  if (same) canvas.scrollTo(scrollLeft, scrollTop);
+  else look(canvas, data, graph);
   if (focused) canvas.querySelector(`[data-path="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }
 
 // Never larger than drawn: a graph of two nodes would fill the screen.
-function fitted() {
-  const canvas = document.querySelector("[data-canvas]");
-  const wide = Math.max(home.w, canvas.clientWidth || 640), tall = Math.max(home.h, 300);
-  return { x: (home.w - wide) / 2, y: (home.h - tall) / 2, w: wide, h: tall };
-}
+const fitting = (canvas) => Math.min(1, (canvas.clientWidth || 640) / home.w, MOST_HIGH / home.h);
 
 function show(canvas) {
-  canvas.firstElementChild?.setAttribute("viewBox", `${view.x} ${view.y} ${view.w} ${view.h}`);
+  const svg = canvas.firstElementChild;
+  svg?.setAttribute("width", (home.w * scale).toFixed(1));
+  svg?.setAttribute("height", (home.h * scale).toFixed(1));
+}
+
+// Where a picture is larger than its frame, it opens at what happens now, else at its end.
+function look(canvas, data, graph) {
+  const drawn = data.nodes.filter((node) => node.state !== "idle");
+  const node = drawn.find((one) => ["waiting", "running", "next", "failed"].includes(one.state)) ?? drawn.at(-1);
+  if (!node) return;
+  const { x, y } = graph.node(node.path);
+  canvas.scrollTo(x * scale - canvas.clientWidth / 2, y * scale - canvas.clientHeight / 2);
 }
 
 function zoom(canvas, by) {
-  if (by === "fit") view = fitted();
-  else {
-    const factor = by === "in" ? 0.8 : 1.25;
-    const w = Math.min(home.w * 4 + 800, Math.max(120, view.w * factor)), h = (view.h * w) / view.w;
-    view = { x: view.x + (view.w - w) / 2, y: view.y + (view.h - h) / 2, w, h };
-  }
+  const x = (canvas.scrollLeft + canvas.clientWidth / 2) / scale, y = (canvas.scrollTop + canvas.clientHeight / 2) / scale;
+  scale = by === "fit" ? fitting(canvas) : Math.min(3, Math.max(0.2, scale * (by === "in" ? 1.25 : 0.8)));
   show(canvas);
-}
-
-function move(canvas, dx, dy) {
-  view = { ...view, x: view.x + dx, y: view.y + dy };
-  show(canvas);
+  canvas.scrollTo(x * scale - canvas.clientWidth / 2, y * scale - canvas.clientHeight / 2);
 }
 
 export function startPicture() {
@@ -161,20 +168,17 @@ export function startPicture() {
     if (button) zoom(canvas, button.dataset.zoomBy);
   });
   canvas.addEventListener("keydown", (event) => {
-    const way = { ArrowLeft: [-40, 0], ArrowRight: [40, 0], ArrowUp: [0, -40], ArrowDown: [0, 40] }[event.key];
     const by = { "+": "in", "=": "in", "-": "out", 0: "fit" }[event.key];
-    if (!way && !by) return;
+    if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    if (by) zoom(canvas, by);
-    else move(canvas, ...way);
+    zoom(canvas, by);
   });
   let from = null;
   canvas.addEventListener("pointerdown", (event) => { from = [event.clientX, event.clientY]; });
   canvas.addEventListener("pointermove", (event) => {
     if (!from || !event.buttons || event.pointerType === "touch") return;
-    const scale = view.w / canvas.clientWidth;
-    move(canvas, (from[0] - event.clientX) * scale, (from[1] - event.clientY) * scale);
+    canvas.scrollBy(from[0] - event.clientX, from[1] - event.clientY);
     from = [event.clientX, event.clientY];
   });
   canvas.addEventListener("pointerup", () => { from = null; });

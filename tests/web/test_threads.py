@@ -10,6 +10,7 @@ from graphs.actions.decisions import decide
 from graphs.engine.ports import Delta
 from graphs.engine.statuses import Outcome, ThreadStatus
 from graphs.models import Comment, Thread, ThreadEvent
+from graphs.web import talk
 from tests.actions.conftest import Asked
 from tests.people import People, requested_by
 from tests.records import Pen, event, statements
@@ -143,3 +144,37 @@ def test_the_state_is_read_from_a_whole_checkpoint_and_from_large_values_too(
     channels = dict(page.context["state"].channels)
     assert list(channels) == ["large", "small", "tail"] and channels["small"] == "2"
     assert page.context["state"].rest == []
+
+
+def test_the_audit_names_the_verdict_and_leads_to_the_question(
+    asked: Asked, people: People, signed_in: SignedIn
+) -> None:
+    decide(people.decider, [asked.given(Outcome.REJECTED)], channel="form")
+    page = signed_in(people.requester).get(f"/threads/{asked.pen.thread.uid}?tab=audit")
+    assert "decide rejected" in text_of(page) and f'href="/review/{asked.row().pk}"' in page.content.decode()
+
+
+def test_a_result_is_read_before_its_json(refund: Thread, people: People, signed_in: SignedIn) -> None:
+    Thread.objects.update(
+        status=ThreadStatus.COMPLETED, output={"order": "A-1", "amount": 120.0}, title="Refund an order, A-1"
+    )
+    page = signed_in(people.requester).get(f"/threads/{refund.uid}")
+    assert [(fact.label, fact.text) for fact in page.context["result"].facts] == [("Order", "A-1"), ("Amount", "120")]
+    assert "As JSON" in text_of(page) and "Order number A-1" in text_of(page)
+    # The title begins with the graph's, which is not said again below it.
+    assert page.context["beside"] == ""
+
+
+@pytest.mark.parametrize(("known", "fenced"), [(frozenset({"a"}), True), (frozenset(), False), (None, True)])
+def test_only_an_agents_words_are_fenced(
+    known: frozenset[str] | None,
+    fenced: bool,
+    asked: Asked,
+    people: People,
+    signed_in: SignedIn,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked.pen.thread.tasks.update(status="finished", output="All is well.")
+    monkeypatch.setattr(talk, "agents", lambda graph_id: known)
+    page = text_of(signed_in(people.requester).get(f"/threads/{asked.pen.thread.uid}"))
+    assert "All is well." in page and ("unchecked" in page) == fenced
