@@ -5,7 +5,7 @@ let socket = null, tries = 0, poll = 0, everOpen = false, downSince = 0, queued 
 const emit = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 
 function show(state) {
-  const words = { on: "Live", connecting: "Reconnecting", polling: "Checking every 10 s", off: "Not live" };
+  const words = { on: "Live", starting: "Connecting", connecting: "Reconnecting", polling: "Checking every 10 s", off: "Not live" };
   for (const place of document.querySelectorAll("[data-live]")) {
     place.dataset.live = state;
     place.querySelector(".live-word").textContent = words[state];
@@ -43,7 +43,7 @@ function lost(event) {
     return;
   }
   downSince ||= Date.now();
-  show(Date.now() - downSince > 3000 ? "polling" : "connecting");
+  show(Date.now() - downSince > 3000 ? "polling" : everOpen ? "connecting" : "starting");
   setTimeout(() => downSince && show("polling"), 3000);
   pollEvery(POLL);
   // Full jitter: a thousand pages that lost one server do not come back in one moment (F31, F33).
@@ -74,7 +74,7 @@ function connect() {
 
 export function startLive() {
   if (!document.querySelector("[data-live]")) return;
-  show("connecting");
+  show("starting");
   document.addEventListener("sayso:watch", watch);
   connect();
 }
