@@ -7,8 +7,10 @@ function of the table below, with arguments of the listed types, and nothing els
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -17,6 +19,7 @@ from typing import Any, cast
 from django.conf import settings
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 from rq import Queue
 from rq.exceptions import DeserializationError
@@ -41,6 +44,13 @@ FUNCTIONS = {
     "graphs.jobs.threads.advance": Entry(THREADS),
     "graphs.jobs.background.publish": Entry(BACKGROUND),
 }
+
+#: How long Redis may take to answer a request or a job (seconds).
+ANSWER_SECONDS = 0.3
+#: How long it is left alone after it did not (seconds).
+QUIET_SECONDS = 3.0
+# Until when (monotonic) nobody of this process asks.
+quiet = {"until": 0.0}
 
 # Rings that Redis did not take, by queue, since this process started.
 lost: Counter[str] = Counter()
@@ -139,10 +149,40 @@ class SaysoJob(Job):
 
 @cache
 def connection() -> Redis:
-    """One pool a process (redis-py notices a fork). Its timeouts are short, since requests ring this bell too."""
-    # One retry, for a connection that a restart of Redis has closed; the client's own default would wait for seconds.
-    retry = Retry(NoBackoff(), 1)
-    return Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1, retry=retry)
+    """One pool a process (redis-py notices a fork, and a connection that a restart of Redis has closed)."""
+    return client(settings.REDIS_URL)
+
+
+def client(url: str) -> Redis:
+    """A client that gives up soon and tries nothing twice: the sweep rings again for whatever it loses."""
+    # The client's own default would try for seconds.
+    retry = Retry(NoBackoff(), 0)
+    return Redis.from_url(url, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=ANSWER_SECONDS, retry=retry)
+
+
+class Hung(RedisConnectionError):
+    """Redis kept somebody waiting a moment ago and is not asked again yet."""
+
+
+@contextmanager
+def asking() -> Iterator[Redis]:
+    """The client, for one exchange. Raises RedisError or OSError; after a loss that took its time nobody asks for
+    QUIET_SECONDS, so that a Redis that hangs costs a request one wait and not one for each message."""
+    if time.monotonic() < quiet["until"]:
+        raise Hung("Redis did not answer a moment ago")
+    began = time.monotonic()
+    try:
+        yield connection()
+    except (RedisError, OSError):
+        ended = time.monotonic()
+        if ended - began >= ANSWER_SECONDS / 2:
+            quiet["until"] = ended + QUIET_SECONDS
+        raise
+
+
+def answer_again() -> None:
+    """Ask Redis again at once, for whoever knows that it is another one or back."""
+    quiet["until"] = 0.0
 
 
 def open_queue(name: str, client: Redis | None = None) -> Queue:
@@ -160,13 +200,14 @@ def enqueue(function: str, *, queue: str = THREADS, description: str = "") -> bo
     if entry.queue != queue:
         raise ValueError(f"{function} belongs to the queue {entry.queue!r}, not {queue!r}")
     try:
-        open_queue(queue).enqueue_call(
-            function,
-            timeout=settings.SAYSO_JOB_SECONDS,
-            result_ttl=0,
-            failure_ttl=FAILURE_SECONDS,
-            description=description or function,
-        )
+        with asking() as client:
+            open_queue(queue, client).enqueue_call(
+                function,
+                timeout=settings.SAYSO_JOB_SECONDS,
+                result_ttl=0,
+                failure_ttl=FAILURE_SECONDS,
+                description=description or function,
+            )
     except (RedisError, OSError) as error:
         note_loss(queue, error)
         return False
@@ -185,7 +226,8 @@ def note_loss(queue: str, error: Exception) -> None:
 def depth(queue: str = THREADS) -> int:
     """Jobs that wait in `queue`; 0 when Redis cannot be asked, since ringing is then what finds out."""
     try:
-        return int(open_queue(queue).count)
+        with asking() as client:
+            return int(open_queue(queue, client).count)
     except (RedisError, OSError):
         return 0
 
@@ -193,6 +235,7 @@ def depth(queue: str = THREADS) -> int:
 def refused() -> int:
     """Crafted jobs that workers have refused since Redis started."""
     try:
-        return int(cast("bytes | None", connection().get(REFUSED_KEY)) or 0)
+        with asking() as client:
+            return int(cast("bytes | None", client.get(REFUSED_KEY)) or 0)
     except (RedisError, OSError):
         return 0

@@ -89,8 +89,11 @@ def redis(redis_process: str) -> Iterator[str]:
     """The address of a running, empty Redis."""
     from redis import Redis
 
+    from graphs import queue
+
     with Redis.from_url(redis_process) as client:
         client.flushall()
+        queue.answer_again()
         yield redis_process
         client.flushall()
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import OperationalError
-from redis import Redis
 
 from graphs import queue
 from graphs.actions import audit
@@ -254,7 +253,7 @@ def test_the_audit_entry_holds_digests_never_contents(people: People, asked: Ask
 def test_redis_away_changes_nothing_about_a_verdict(
     people: People, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "connection", lambda: Redis(unix_socket_path="/nonexistent/redis"))
+    monkeypatch.setattr(queue, "connection", lambda: queue.client("unix:///nonexistent/redis"))
     decide(people.decider, [asked.given()], channel="form")
     assert OutboxMessage.objects.filter(kind="wake", published_at=None, attempts=1).count() == 1
 
