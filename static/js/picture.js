@@ -18,7 +18,7 @@ const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…
 function place(data) {
   const graph = new Graph({ compound: true, multigraph: true });
   const flow = window.matchMedia("(min-width: 768px)").matches ? "LR" : "TB";
-  graph.setGraph({ rankdir: flow, nodesep: 26, ranksep: 54, marginx: 20, marginy: 20 });
+  graph.setGraph({ rankdir: flow, nodesep: 26, ranksep: 44, marginx: 20, marginy: 20 });
   const inside = new Map();
   for (const node of data.nodes) if (node.parent) inside.set(node.parent, [...(inside.get(node.parent) ?? []), node]);
   for (const node of data.nodes) graph.setNode(node.path, inside.has(node.path) ? { label: node.label } : { width: WIDTH, height: HEIGHT });
