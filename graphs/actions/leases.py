@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import Error as DatabaseError
@@ -17,7 +18,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from graphs import outbox, store
-from graphs.actions import audit, hints
+from graphs.actions import audit, hints, threads
 from graphs.actions.actors import CLOCK
 from graphs.engine import failpoints
 from graphs.engine.errors import ThreadBusy
@@ -33,6 +34,8 @@ PATIENCE = 5
 TRIES = 20
 #: How long a claim waits for somebody else's transaction on the only ready thread (seconds).
 LOCK_SECONDS = 2.0
+#: A thread on which jobs fail is left alone at most this long (seconds).
+LONGEST_PAUSE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,15 @@ def claim() -> Held | None:
 
 
 def claim_one() -> Held | int | None:
-    """Claim one thread, or quarantine it: then the token of what is returned is 0. The id of a thread that is ready and
-    locked by somebody at this moment, where there is no other."""
+    """Claim one thread, or quarantine it, or end it as cancelled: then the token of what is returned is 0. The id of a
+    thread that is ready and locked by somebody at this moment, where there is no other."""
     found = store.claim()
     if found is None or isinstance(found, int):
         return found
+    if found.cancel_at is not None:
+        # Its job died or its slice was up before it could see the request; another superstep must not begin (F25).
+        outbox.put(threads.finish_cancelled(Thread.objects.select_related("conversation").get(pk=found.pk)))
+        return Held(found.pk, ThreadRef(found.graph_id, found.thread_id), 0)
     token, barren = store.acquire(found.pk, found.step, holder(), settings.SAYSO_LEASE_SECONDS)
     if barren > PATIENCE:
         quarantine(found.pk)
@@ -146,8 +153,18 @@ def beat(held: Held, stopped: threading.Event, lost: threading.Event) -> None:
         connection.close()
 
 
-def hand_over(held: Held, status: ThreadStatus = ThreadStatus.READY, *, why: str = "") -> bool:
-    """Give a thread back that is still running: ready for the next job, or waiting with `why`. False if it was lost.
+def give_up(held: Held) -> bool:
+    """Give a thread back on which a job failed, for a while that doubles with each failure in a row: a fault of a
+    second would otherwise use up the thread's tries within that second (F24)."""
+    barren = Lease.objects.filter(pk=held.thread_id).values_list("barren", flat=True).first() or 0
+    return hand_over(held, pause=timedelta(seconds=min(2.0**barren, LONGEST_PAUSE)))
+
+
+def hand_over(
+    held: Held, status: ThreadStatus = ThreadStatus.READY, *, why: str = "", pause: timedelta = timedelta()
+) -> bool:
+    """Give a thread back that is still running: ready for the next job after `pause`, or waiting with `why`. False if
+    it was lost.
 
     A thread whose last commit paused or ended it has been given back by that commit.
     """
@@ -159,7 +176,7 @@ def hand_over(held: Held, status: ThreadStatus = ThreadStatus.READY, *, why: str
             return False
         running = Thread.objects.filter(pk=held.thread_id, status=ThreadStatus.RUNNING)
         changes = {"error": {"type": "DefinitionChanged", "message": why}} if why else {}
-        if running.update(status=status, ready_at=Now(), updated_at=Now(), **changes) and why:
+        if running.update(status=status, ready_at=Now() + pause, updated_at=Now(), **changes) and why:
             thread = Thread.objects.select_related("conversation").get(pk=held.thread_id)
             outbox.put(hints.thread_changed(thread))
         failpoints.reach("hand_over_before_commit")

@@ -42,10 +42,10 @@ def advance() -> None:
 
 
 def give_up(held: leases.Held) -> None:
-    """Give the lease back at once rather than let it run out. The acquisition stays counted as barren, so that a thread
+    """Give the lease back rather than let it run out; the next try waits a little. The acquisition stays counted as barren, so that a thread
     on which every job fails is set aside (F24)."""
     try:
-        leases.hand_over(held)
+        leases.give_up(held)
     except DatabaseError as error:
         logger.warning("its lease runs out by itself: the database does not answer (%s)", type(error).__name__)
         connection.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import OperationalError, connection, transaction
 
@@ -18,10 +18,12 @@ class Claimed(NamedTuple):
     thread_id: str
     step: int
     fingerprint: str
+    #: When somebody asked to cancel it: nothing of it may start any more.
+    cancel_at: Any
 
 
 def claim() -> Claimed | int | None:
-    """Mark the thread that has been ready longest as running; None where none is ready and free.
+    """Mark the thread that has been ready longest as running; None where none is ready, due and free.
 
     Where all that are ready are locked by others at this moment, the id of one of them.
     """
@@ -29,15 +31,18 @@ def claim() -> Claimed | int | None:
     update = (
         f"UPDATE graphs_thread SET status = %s, updated_at = {sql.now()} WHERE status = %s AND id = ("
         "SELECT t.id FROM graphs_thread t JOIN graphs_lease l ON l.thread_id = t.id WHERE t.status = 'ready'"
-        f" AND (l.expires_at IS NULL OR l.expires_at <= {sql.now()}) ORDER BY t.ready_at, t.id LIMIT 1"
+        f" AND t.ready_at <= {sql.now()} AND (l.expires_at IS NULL OR l.expires_at <= {sql.now()})"
+        " ORDER BY t.ready_at, t.id LIMIT 1"
         # Both rows, and neither waited for: whoever holds one of them may be waiting for the other.
-        f" {sql.locking('FOR NO KEY UPDATE SKIP LOCKED')}) RETURNING id, graph_id, thread_id, step, fingerprint"
+        f" {sql.locking('FOR NO KEY UPDATE SKIP LOCKED')}) RETURNING id, graph_id, thread_id, step,"
+        " fingerprint, cancel_at"
     )
     if connection.vendor == "postgresql":
         update = (
-            f"WITH claimed AS ({update}) SELECT * FROM claimed UNION ALL (SELECT t.id, '', '', -1, ''"
+            f"WITH claimed AS ({update}) SELECT * FROM claimed UNION ALL"
+            " (SELECT t.id, '', '', -1, '', NULL::timestamptz"
             " FROM graphs_thread t JOIN graphs_lease l ON l.thread_id = t.id WHERE t.status = 'ready'"
-            f" AND (l.expires_at IS NULL OR l.expires_at <= {sql.now()})"
+            f" AND t.ready_at <= {sql.now()} AND (l.expires_at IS NULL OR l.expires_at <= {sql.now()})"
             " AND NOT EXISTS (SELECT 1 FROM claimed) LIMIT 1)"
         )
     rows = sql.fetch(update, [ThreadStatus.RUNNING, ThreadStatus.READY])

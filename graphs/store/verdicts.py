@@ -74,4 +74,6 @@ def wake(thread_id: int) -> bool:
 
 def any_ready() -> bool:
     """Whether a thread waits for a job."""
-    return bool(sql.fetch("SELECT 1 FROM graphs_thread WHERE status = 'ready' LIMIT 1", []))
+    return bool(
+        sql.fetch(f"SELECT 1 FROM graphs_thread WHERE status = 'ready' AND ready_at <= {sql.now()} LIMIT 1", [])
+    )

@@ -307,7 +307,7 @@ def test_two_questions_of_one_node_are_answered_one_by_one(shelf: Shelf, root: U
     assert Interrupt.objects.filter(status=InterruptStatus.CLOSED).count() == 2
 
 
-def test_a_job_that_breaks_gives_its_thread_back_at_once_until_it_is_set_aside(
+def test_a_job_that_breaks_gives_its_thread_back_for_longer_and_longer_until_it_is_set_aside(
     shelf: Shelf, root: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shelf.put(graph(("asks", asks)))
@@ -322,6 +322,12 @@ def test_a_job_that_breaks_gives_its_thread_back_at_once_until_it_is_set_aside(
         thread.refresh_from_db()
         lease = Lease.objects.get(pk=thread.pk)
         assert (thread.status, lease.expires_at, lease.barren) == (ThreadStatus.READY, None, times)
+        assert abs((thread.ready_at - thread.updated_at).total_seconds() - 2**times) < 0.1
+        # However often it is rung for: a fault of a moment does not use up the tries within that moment.
+        advance()
+        assert sweeping.ring_for_ready() == 0 and not sweeping.ring_for_next()
+        assert Lease.objects.get(pk=thread.pk).barren == times
+        Thread.objects.update(ready_at=thread.created_at)
     assert "a bug of the engine" in caplog.text
     advance()
     thread.refresh_from_db()
