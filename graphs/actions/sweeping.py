@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
@@ -33,6 +34,8 @@ WORKER_SECONDS = 30
 OUTBOX_SECONDS = 2
 #: Published messages are kept this long, for people who look for what was said (days).
 OUTBOX_DAYS = 3
+#: A process that has not been heard of for so long is forgotten (days).
+HEARTBEAT_DAYS = 1
 #: A thread that waits for its graph's version is looked at again this often (seconds).
 VERSION_SECONDS = 60
 
@@ -51,22 +54,47 @@ class Swept:
 
 
 def sweep() -> Swept:
-    """Do once all that nobody was told to do. Raises DatabaseError where the database is away."""
+    """Do once all that nobody was told to do. A fault in one part is logged and stops no other.
+
+    Raises the first fault where every part has failed: then it is the database that is away.
+    """
+    faults: list[Exception] = []
     swept = Swept(
-        leases=free_dead_leases(),
-        cancelled=cancel_overdue(),
-        expired=expire_due(),
-        revived=revive_answered() + reconsider_versions(),
-        published=publish_left_over(),
-        rung=ring_for_ready(),
+        leases=part(free_dead_leases, faults),
+        cancelled=part(cancel_overdue, faults),
+        expired=part(expire_due, faults),
+        revived=part(revive_answered, faults) + part(reconsider_versions, faults),
+        published=part(publish_left_over, faults),
+        rung=part(ring_for_ready, faults),
     )
-    tidy()
+    part(tidy, faults)
+    if len(faults) == PARTS:
+        raise faults[0]
     return swept
+
+
+PARTS = 8
+
+
+def part(work: Callable[[], int], faults: list[Exception]) -> int:
+    try:
+        return work()
+    except Exception as fault:
+        faults.append(fault)
+        if len(faults) < PARTS:
+            logger.warning("the sweep's %s failed", work.__name__, exc_info=True)
+        connection.close_if_unusable_or_obsolete()
+    return 0
 
 
 def beat(name: str, info: Any = None) -> None:
     """Note that this process is alive, in the database's clock."""
     Heartbeat.objects.update_or_create(name=name, defaults={"at": Now(), "info": info})
+
+
+def stop_beating(name: str) -> None:
+    """Forget a process that ends of its own will: nobody needs to miss it."""
+    Heartbeat.objects.filter(name=name).delete()
 
 
 def free_dead_leases() -> int:
@@ -156,7 +184,7 @@ def publish_left_over() -> int:
 
 def ring_for_ready() -> int:
     """A wake-up for each ready thread, as far as the workers' queue has room for it."""
-    ready = Thread.objects.filter(status=ThreadStatus.READY).count()
+    ready = Thread.objects.filter(status=ThreadStatus.READY, ready_at__lte=Now()).count()
     if not ready:
         return 0
     room = JOBS_A_WORKER * workers() - queue.depth()
@@ -178,9 +206,12 @@ def workers() -> int:
     return max(1, Heartbeat.objects.filter(name__startswith="worker-threads", at__gte=heard).count())
 
 
-def tidy() -> None:
-    """Forget messages that were said long ago, a few at a time so that the write lock is held briefly."""
+def tidy() -> int:
+    """Forget messages that were said long ago, a few at a time so that the write lock is held briefly, and processes
+    that have not been heard of for a day."""
+    Heartbeat.objects.filter(at__lte=Now() - timedelta(days=HEARTBEAT_DAYS)).delete()
     old = Now() - timedelta(days=OUTBOX_DAYS)
     said = OutboxMessage.objects.filter(published_at__lte=old).order_by("pk").values_list("pk", flat=True)
     if chosen := list(said[:AT_ONCE]):
         OutboxMessage.objects.filter(pk__in=chosen).delete()
+    return len(chosen)

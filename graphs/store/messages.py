@@ -8,6 +8,9 @@ from graphs.models import OutboxMessage
 from graphs.store import sql
 from graphs.store.rows import table
 
+#: Counting ends here, at what the column holds: after a week without Redis nobody asks how often.
+ATTEMPTS = 32_767
+
 
 def insert_messages(messages: Sequence[OutboxMessage]) -> None:
     """Write messages within the transaction of the change that they tell of."""
@@ -32,7 +35,7 @@ def mark_unsaid(ids: Sequence[int]) -> None:
         return
     with sql.unhurried() as condition:
         sql.execute(
-            "UPDATE graphs_outboxmessage SET attempts = attempts + 1"
+            f"UPDATE graphs_outboxmessage SET attempts = attempts + CASE WHEN attempts < {ATTEMPTS} THEN 1 ELSE 0 END"
             f" WHERE id IN ({sql.marks(ids)}) AND published_at IS NULL AND {condition}",
             ids,
         )

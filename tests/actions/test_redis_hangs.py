@@ -10,6 +10,7 @@ from subprocess import Popen
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from redis import Redis, RedisError
 from redis.exceptions import TimeoutError as RedisTimeout
@@ -52,7 +53,7 @@ def goes_on(process: Popen[bytes]) -> None:
     process.send_signal(signal.SIGCONT)
     queue.answer_again()
     deadline = time.monotonic() + 30
-    while redis_server.run_id(queue.settings.REDIS_URL) is None:
+    while redis_server.run_id(settings.REDIS_URL) is None:
         assert time.monotonic() < deadline
     OutboxMessage.objects.filter(published_at=None).update(created_at="2020-01-01T00:00:00Z")
 

@@ -219,3 +219,68 @@ def test_a_heartbeat_is_one_row_by_name() -> None:
     assert (row.name, row.info) == ("clock", {"pid": 1})
     assert abs(timezone.now() - row.at) < timedelta(seconds=60)
     assert settings.SAYSO_LEASE_SECONDS >= 1
+
+
+def test_a_fault_in_one_part_stops_no_other_and_is_logged(
+    redis: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> int:
+        raise ValueError("one bad row")
+
+    pen = Pen()
+    pen.claim()
+    expire_lease()
+    monkeypatch.setattr(sweeping, "free_dead_leases", broken)
+    monkeypatch.setattr(sweeping, "tidy", broken)
+    other = Pen()
+    assert sweeping.sweep() == sweeping.Swept(rung=1)
+    assert "one bad row" in caplog.text and other.thread.status == ThreadStatus.READY
+    parts = ["cancel_overdue", "expire_due", "revive_answered", "reconsider_versions", "publish_left_over"]
+    for name in [*parts, "ring_for_ready"]:
+        monkeypatch.setattr(sweeping, name, broken)
+    with pytest.raises(ValueError, match="one bad row"):
+        sweeping.sweep()
+
+
+def test_a_message_that_nobody_takes_for_weeks_is_counted_as_far_as_the_column_goes() -> None:
+    from graphs import store
+
+    message = OutboxMessage.objects.create(kind="wake", payload={}, attempts=32_766)
+    for _ in range(3):
+        store.mark_unsaid([message.pk])
+    message.refresh_from_db()
+    assert message.attempts == 32_767
+
+
+@pytest.mark.parametrize("gone", ["dead", "slice is up"])
+def test_a_thread_whose_cancel_was_pressed_begins_nothing_more(people: People, gone: str) -> None:
+    from graphs.actions import threads
+    from graphs.models import ThreadEvent
+
+    pen = Pen()
+    held = pen.claim()
+    (asked,) = pen.ask(question())
+    threads.cancel(people.operator, pen.thread, "enough")
+    assert pen.thread.status == ThreadStatus.RUNNING
+    if gone == "dead":
+        expire_lease()
+        assert sweeping.free_dead_leases() == 1
+    else:
+        leases.hand_over(held)
+    other = Pen()
+    taken = leases.claim()
+    assert taken is not None and taken.ref == other.ref
+    assert (pen.thread.status, pen.thread.error["message"]) == (ThreadStatus.CANCELLED, "enough")
+    assert Interrupt.objects.get(pk=asked.id).status == InterruptStatus.WITHDRAWN
+    assert ThreadEvent.objects.filter(thread=pen.thread, type="graph.end").count() == 1
+    with pytest.raises(LeaseLost):
+        pen.write(1)
+
+
+def test_heartbeats_go_with_a_clean_end_or_after_a_day() -> None:
+    for name in ("clock", "worker-threads-1", "worker-threads-2"):
+        sweeping.beat(name)
+    Heartbeat.objects.filter(name="worker-threads-1").update(at=timezone.now() - timedelta(days=2))
+    sweeping.tidy()
+    sweeping.stop_beating("clock")
+    assert list(Heartbeat.objects.values_list("name", flat=True)) == ["worker-threads-2"]
