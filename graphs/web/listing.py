@@ -9,10 +9,9 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
-from django.db import connection
 from django.db.models import Case, Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.expressions import OrderBy, RawSQL
 from django.db.models.functions import Coalesce
@@ -21,6 +20,7 @@ from django.utils import timezone
 
 from graphs.engine.statuses import InterruptStatus, Outcome
 from graphs.models import ApprovalQueue, Interrupt
+from graphs.models.heads import open_heads
 from graphs.permissions import DECIDERS, operates
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def page(user: User, wanted: Filter, queues: Sequence[ApprovalQueue] | None = No
     shown = list_of(user, wanted, queues)
     heads = _heads(shown, wanted, descending) if column == "created_at" else None
     if heads is not None:
-        rows = Interrupt.objects.filter(pk__in=heads)
+        rows = Interrupt.objects.visible_to(user).filter(pk__in=heads)
     else:
         rows = narrow(visible(user, wanted.view, wanted.queue), wanted)
         if wanted.after is not None:
@@ -209,30 +209,15 @@ def list_of(user: User, wanted: Filter, queues: Sequence[ApprovalQueue] | None =
 
 
 def _heads(queues: Iterable[ApprovalQueue], wanted: Filter, descending: bool) -> RawSQL | None:
-    """The keys of one page of this person's open questions: the head of each queue's index, merged. One scan over all
-    their queues would sort whatever is open in them for the sake of fifty rows. None where the plain query serves."""
+    """The keys of one page of this person's open questions; None where the plain query serves."""
     if wanted.view != "open" or wanted.narrowed:
         return None
-    ids = [queue.pk for queue in queues] or [0]
+    ids = [queue.pk for queue in queues]
     if len(ids) > HEADS:
         return None
-    past = ""
-    values: list[Any] = []
-    if wanted.after is not None and wanted.after[0] is not None:
-        moment, pk = wanted.after
-        adapt = connection.ops.adapt_datetimefield_value
-        values = [adapt(moment), pk if connection.features.has_native_uuid_field else pk.hex]
-        past = f"AND (created_at, id) {'<' if descending else '>'} (%s, %s)"
-    order = f"ORDER BY created_at {'DESC' if descending else 'ASC'}, id {'DESC' if descending else 'ASC'}"
-    branch = (
-        "SELECT * FROM (SELECT id, created_at FROM graphs_interrupt WHERE queue_id = %s AND status IN ('open',"  # noqa: S608
-        f" 'needs_info') {past} {order} LIMIT {PAGE + 1}) AS head"
-    )
-    union = " UNION ALL ".join([branch] * len(ids))
-    return RawSQL(  # noqa: S611 - every value is a parameter
-        f"SELECT id FROM ({union}) AS heads {order} LIMIT {PAGE + 1}",  # noqa: S608
-        [one for pk in ids for one in (pk, *values)],
-    )
+    moment, pk = wanted.after or (None, None)
+    past = (moment, pk) if moment is not None and pk is not None else None
+    return open_heads(ids, descending=descending, limit=PAGE + 1, past=past)
 
 
 def _ordering(column: str, descending: bool) -> OrderBy:
