@@ -1,6 +1,8 @@
 // Pressing a button of the card: locked and "Saving…" at once, usable again when the page comes back or the send fails.
 function lock(form, pressed) {
-  for (const button of document.querySelectorAll(`button[data-act][form="${form.id || "-"}"], [data-decide] button[data-act]`)) {
+  for (const button of document.querySelectorAll(
+    `button[data-act][form="${form.id || "-"}"], [data-decide] button[data-act]`,
+  )) {
     button.disabled = true;
     if (button !== pressed) continue;
     button.dataset.label = button.lastChild.textContent;
@@ -20,7 +22,8 @@ function unlock() {
 
 // The question first: a long conversation stands above it, one scroll away.
 export function toQuestion(root) {
-  const place = root.querySelector(".ask:not(.is-closed)") ?? root.querySelector("#receipt") ?? root.querySelector(".ask");
+  const place =
+    root.querySelector(".ask:not(.is-closed)") ?? root.querySelector("#receipt") ?? root.querySelector(".ask");
   place?.scrollIntoView({ block: place.id === "receipt" ? "center" : "start" });
 }
 
@@ -59,7 +62,8 @@ export function startDeciding() {
   document.body.addEventListener("htmx:sendError", () => {
     unlock();
     document.getElementById("announce").textContent = "It could not be sent. Nothing was recorded; try again.";
-    for (const bar of document.querySelectorAll(".bar-what")) bar.textContent = "It could not be sent. Nothing was recorded; try again.";
+    for (const bar of document.querySelectorAll(".bar-what"))
+      bar.textContent = "It could not be sent. Nothing was recorded; try again.";
   });
   focusProblems();
 }

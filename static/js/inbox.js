@@ -6,12 +6,22 @@ import { span, showTimes } from "./times.js";
 
 const SEEN = "sayso.seen";
 const wide = window.matchMedia("(min-width: 1100px)");
-let inbox, fetchedAt = Date.now(), waiting = [], latest = 0, busy = false, again = false, lastSaid = 0;
+let inbox,
+  fetchedAt = Date.now(),
+  waiting = [],
+  latest = 0,
+  busy = false,
+  again = false,
+  lastSaid = 0;
 
 const rows = () => [...inbox.querySelectorAll("[data-rows] > .qrow")];
 const list = () => inbox.querySelector("[data-list]");
 const seen = () => {
-  try { return JSON.parse(localStorage.getItem(SEEN)) ?? []; } catch { return []; }
+  try {
+    return JSON.parse(localStorage.getItem(SEEN)) ?? [];
+  } catch {
+    return [];
+  }
 };
 
 function markRead() {
@@ -25,7 +35,11 @@ function markRead() {
 
 function see(id) {
   if (!id) return;
-  try { localStorage.setItem(SEEN, JSON.stringify([...seen().filter((one) => one !== id), id].slice(-500))); } catch { /* full or off */ }
+  try {
+    localStorage.setItem(SEEN, JSON.stringify([...seen().filter((one) => one !== id), id].slice(-500)));
+  } catch {
+    /* full or off */
+  }
   if (inbox) markRead();
 }
 
@@ -85,7 +99,10 @@ function merge(page) {
   const fresh = [...page.querySelectorAll("[data-rows] > .qrow")].map((row) => document.importNode(row, true));
   if (!fresh.length || !rows().length) {
     if (!fresh.length && rows().some((row) => !row.classList.contains("is-gone"))) rows().forEach(leave);
-    else list().replaceChildren(...[...page.querySelector("[data-list]").childNodes].map((node) => document.importNode(node, true)));
+    else
+      list().replaceChildren(
+        ...[...page.querySelector("[data-list]").childNodes].map((node) => document.importNode(node, true)),
+      );
     waiting = [];
   } else {
     const here = new Map(rows().map((row) => [row.dataset.id, row]));
@@ -115,7 +132,10 @@ function merge(page) {
 
 export async function refreshList(force = false) {
   if (!inbox || (document.hidden && !force)) return;
-  if (busy) { again = true; return; }
+  if (busy) {
+    again = true;
+    return;
+  }
   busy = true;
   const turn = ++latest;
   try {
@@ -135,7 +155,10 @@ export async function refreshList(force = false) {
     showStale();
   } finally {
     busy = false;
-    if (again) { again = false; refreshList(); }
+    if (again) {
+      again = false;
+      refreshList();
+    }
   }
 }
 

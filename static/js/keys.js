@@ -1,7 +1,11 @@
 // Single letters, inactive in fields and switchable off; a and r only move to a button, they never press it.
 const OFF = "sayso.keys";
 const off = () => {
-  try { return localStorage.getItem(OFF) === "off"; } catch { return false; }
+  try {
+    return localStorage.getItem(OFF) === "off";
+  } catch {
+    return false;
+  }
 };
 const inField = (target) => target.closest?.("input, textarea, select, [contenteditable]");
 const go = { i: "/inbox", t: "/threads", l: "/launch" };
@@ -18,7 +22,9 @@ function step(by) {
 }
 
 function focusAct(name) {
-  const button = document.querySelector(`.bar [data-act="${name}"]`) ?? (name === "approve" ? document.querySelector('.bar [data-act="answer"]') : null);
+  const button =
+    document.querySelector(`.bar [data-act="${name}"]`) ??
+    (name === "approve" ? document.querySelector('.bar [data-act="answer"]') : null);
   button?.focus();
 }
 
@@ -31,7 +37,12 @@ const acts = {
   c: () => (document.getElementById("comment") ?? document.getElementById("remark"))?.focus(),
   a: () => focusAct("approve"),
   r: () => focusAct("reject"),
-  g: () => { prefix = "g"; setTimeout(() => { prefix = ""; }, 1200); },
+  g: () => {
+    prefix = "g";
+    setTimeout(() => {
+      prefix = "";
+    }, 1200);
+  },
 };
 
 export function startKeys() {
@@ -40,7 +51,10 @@ export function startKeys() {
     box.checked = off();
     box.addEventListener("change", () => localStorage.setItem(OFF, box.checked ? "off" : "on"));
   }
-  document.addEventListener("click", (event) => event.target.closest("[data-keys]") && document.getElementById("keys").showModal());
+  document.addEventListener(
+    "click",
+    (event) => event.target.closest("[data-keys]") && document.getElementById("keys").showModal(),
+  );
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (inField(event.target)) {

@@ -1,11 +1,26 @@
 // The doorbell: a socket that carries hints only. What it says is fetched from the pages; when it is silent, they are polled.
-const LEAST = 500, MOST = 30000, POLL = 10000, SLOW_POLL = 60000;
-let socket = null, tries = 0, poll = 0, everOpen = false, downSince = 0, queued = new Map(), timer = 0;
+const LEAST = 500,
+  MOST = 30000,
+  POLL = 10000,
+  SLOW_POLL = 60000;
+let socket = null,
+  tries = 0,
+  poll = 0,
+  everOpen = false,
+  downSince = 0,
+  queued = new Map(),
+  timer = 0;
 
 const emit = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
 
 function show(state) {
-  const words = { on: "Live", starting: "Connecting", connecting: "Reconnecting", polling: "Checking every 10 s", off: "Not live" };
+  const words = {
+    on: "Live",
+    starting: "Connecting",
+    connecting: "Reconnecting",
+    polling: "Checking every 10 s",
+    off: "Not live",
+  };
   for (const place of document.querySelectorAll("[data-live]")) {
     place.dataset.live = state;
     place.querySelector(".live-word").textContent = words[state];

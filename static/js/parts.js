@@ -28,7 +28,9 @@ function keepOpen(old, fresh) {
 
 function typedIn(card) {
   const texts = [];
-  for (const field of card.querySelectorAll("textarea, input:not([type=hidden]):not([type=radio]):not([type=checkbox])")) {
+  for (const field of card.querySelectorAll(
+    "textarea, input:not([type=hidden]):not([type=radio]):not([type=checkbox])",
+  )) {
     const label = field.labels?.[0]?.firstChild?.textContent?.trim();
     if (label && field.value.trim() && field.value !== field.defaultValue) texts.push([label, field.value]);
   }
@@ -77,7 +79,12 @@ function replace(old, fresh) {
 
 export async function fetchPage(url, headers = {}, body = undefined) {
   const method = body ? "POST" : "GET";
-  const response = await fetch(url, { method, body, headers: { "X-Parts": "1", ...headers }, credentials: "same-origin" });
+  const response = await fetch(url, {
+    method,
+    body,
+    headers: { "X-Parts": "1", ...headers },
+    credentials: "same-origin",
+  });
   if (response.redirected && new URL(response.url).pathname.startsWith("/accounts/login")) {
     location.reload();
     throw new Error("signed out");

@@ -2,10 +2,14 @@
 import { layout, Graph } from "../vendor/dagre/dagre.esm.js";
 
 const NS = "http://www.w3.org/2000/svg";
-const WIDTH = 212, HEIGHT = 56;
+const WIDTH = 212,
+  HEIGHT = 56;
 // Smaller than this nobody reads it: a larger picture is scrolled instead.
-const READABLE = 0.85, MOST_HIGH = 460;
-let scale = 0, home = null, sprite = "";
+const READABLE = 0.85,
+  MOST_HIGH = 460;
+let scale = 0,
+  home = null,
+  sprite = "";
 
 const el = (name, attributes = {}, ...children) => {
   const node = document.createElementNS(NS, name);
@@ -21,7 +25,8 @@ function place(data) {
   graph.setGraph({ rankdir: flow, nodesep: 26, ranksep: 44, marginx: 20, marginy: 20 });
   const inside = new Map();
   for (const node of data.nodes) if (node.parent) inside.set(node.parent, [...(inside.get(node.parent) ?? []), node]);
-  for (const node of data.nodes) graph.setNode(node.path, inside.has(node.path) ? { label: node.label } : { width: WIDTH, height: HEIGHT });
+  for (const node of data.nodes)
+    graph.setNode(node.path, inside.has(node.path) ? { label: node.label } : { width: WIDTH, height: HEIGHT });
   for (const node of data.nodes) if (node.parent) graph.setParent(node.path, node.parent);
   // An edge to a nested graph meets the nodes it begins and ends with: a cluster itself has no place to meet.
   const ends = (path, which) => {
@@ -48,7 +53,11 @@ function drawEdge(graph, edge, states) {
   const { points, x, y, width } = graph.edge(edge.source, edge.target, edge.name);
   const path = points.map((point, at) => `${at ? "L" : "M"}${point.x.toFixed(1)},${point.y.toFixed(1)}`).join("");
   const idle = states.get(edge.target) === "idle" || states.get(edge.source) === "idle";
-  const group = el("g", { class: `g-edge${idle ? " is-idle" : ""}` }, el("path", { d: smooth(points) || path, "marker-end": "url(#arrow)" }));
+  const group = el(
+    "g",
+    { class: `g-edge${idle ? " is-idle" : ""}` },
+    el("path", { d: smooth(points) || path, "marker-end": "url(#arrow)" }),
+  );
   if (edge.label && x !== undefined) {
     group.append(el("rect", { x: x - width / 2, y: y - 8, width, height: 16, rx: 4 }));
     const text = el("text", { x, y: y + 4, "text-anchor": "middle" });
@@ -63,17 +72,27 @@ function smooth(points) {
   const at = (p) => `${p.x.toFixed(1)},${p.y.toFixed(1)}`;
   let path = `M${at(points[0])}`;
   for (let i = 1; i < points.length - 1; i++) {
-    const end = i === points.length - 2 ? points[i + 1] : { x: (points[i].x + points[i + 1].x) / 2, y: (points[i].y + points[i + 1].y) / 2 };
+    const end =
+      i === points.length - 2
+        ? points[i + 1]
+        : { x: (points[i].x + points[i + 1].x) / 2, y: (points[i].y + points[i + 1].y) / 2 };
     path += `Q${at(points[i])} ${at(end)}`;
   }
   return path;
 }
 
 function drawNode(node, where) {
-  const left = where.x - WIDTH / 2, top = where.y - HEIGHT / 2;
+  const left = where.x - WIDTH / 2,
+    top = where.y - HEIGHT / 2;
   const marks = node.marks.map((mark) => `${mark.outcome} by ${mark.who}`).join(", ");
   const label = `${node.label}: ${node.word}${node.visits > 1 ? `, pass ${node.visits}` : ""}${marks ? `, ${marks}` : ""}`;
-  const group = el("g", { class: `g-node state-${node.state} tone-${node.tone}`, tabindex: "0", role: "img", "aria-label": label, "data-path": node.path });
+  const group = el("g", {
+    class: `g-node state-${node.state} tone-${node.tone}`,
+    tabindex: "0",
+    role: "img",
+    "aria-label": label,
+    "data-path": node.path,
+  });
   const title = el("title");
   title.textContent = `${node.label} (${node.path}): ${node.word}`;
   const name = el("text", { x: left + 36, y: top + 24 });
@@ -81,7 +100,11 @@ function drawNode(node, where) {
   const word = el("text", { x: left + 36, y: top + 42, class: "g-word" });
   const shown = node.marks.slice(-2);
   word.textContent = cut(`${node.word}${node.visits > 1 ? ` · pass ${node.visits}` : ""}`, 28 - shown.length * 7);
-  const icon = el("svg", { x: left + 11, y: top + 13, width: 17, height: 17, class: "g-ico" }, el("use", { href: `${sprite}#${node.icon}` }));
+  const icon = el(
+    "svg",
+    { x: left + 11, y: top + 13, width: 17, height: 17, class: "g-ico" },
+    el("use", { href: `${sprite}#${node.icon}` }),
+  );
   group.append(title, el("rect", { x: left, y: top, width: WIDTH, height: HEIGHT, rx: 10 }), icon, name, word);
   if (node.waiting) {
     const count = el("text", { x: left + WIDTH - 20, y: top + 23, "text-anchor": "middle" });
@@ -90,10 +113,18 @@ function drawNode(node, where) {
   }
   // Inside the node: on its border they would hide it. The list beside the picture has them all.
   shown.forEach((mark, at) => {
-    const x = left + WIDTH - 28 - (shown.length - 1 - at) * 40, no = ["rejected", "cancelled", "expired"].includes(mark.outcome);
+    const x = left + WIDTH - 28 - (shown.length - 1 - at) * 40,
+      no = ["rejected", "cancelled", "expired"].includes(mark.outcome);
     const text = el("text", { x, y: top + 42, "text-anchor": "middle" });
     text.textContent = `${no ? "✕" : "✓"} ${mark.who}`;
-    group.append(el("g", { class: `g-mark ${no ? "is-no" : "is-yes"}` }, el("rect", { x: x - 18, y: top + 31, width: 36, height: 16, rx: 8 }), text));
+    group.append(
+      el(
+        "g",
+        { class: `g-mark ${no ? "is-no" : "is-yes"}` },
+        el("rect", { x: x - 18, y: top + 31, width: 36, height: 16, rx: 8 }),
+        text,
+      ),
+    );
   });
   return group;
 }
@@ -101,7 +132,18 @@ function drawNode(node, where) {
 function drawCluster(node, where) {
   const text = el("text", { x: where.x - where.width / 2 + 10, y: where.y - where.height / 2 + 14 });
   text.textContent = node.label;
-  return el("g", { class: "g-cluster" }, el("rect", { x: where.x - where.width / 2, y: where.y - where.height / 2, width: where.width, height: where.height, rx: 12 }), text);
+  return el(
+    "g",
+    { class: "g-cluster" },
+    el("rect", {
+      x: where.x - where.width / 2,
+      y: where.y - where.height / 2,
+      width: where.width,
+      height: where.height,
+      rx: 12,
+    }),
+    text,
+  );
 }
 
 function draw(canvas) {
@@ -113,7 +155,26 @@ function draw(canvas) {
   const { graph, edges, inside } = place(data);
   const states = new Map(data.nodes.map((node) => [node.path, node.state]));
   const svg = el("svg", { role: "group", "aria-label": "Graph", preserveAspectRatio: "xMidYMid meet" });
-  svg.append(el("defs", {}, el("marker", { id: "arrow", class: "g-arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, el("path", { d: "M0,0L8,4L0,8z" }))));
+  svg.append(
+    el(
+      "defs",
+      {},
+      el(
+        "marker",
+        {
+          id: "arrow",
+          class: "g-arrow",
+          viewBox: "0 0 8 8",
+          refX: 7,
+          refY: 4,
+          markerWidth: 7,
+          markerHeight: 7,
+          orient: "auto-start-reverse",
+        },
+        el("path", { d: "M0,0L8,4L0,8z" }),
+      ),
+    ),
+  );
   for (const node of data.nodes) if (inside.has(node.path)) svg.append(drawCluster(node, graph.node(node.path)));
   for (const edge of edges) svg.append(drawEdge(graph, edge, states));
   for (const node of data.nodes) if (!inside.has(node.path)) svg.append(drawNode(node, graph.node(node.path)));
@@ -151,7 +212,8 @@ function look(canvas, data, graph) {
 }
 
 function zoom(canvas, by) {
-  const x = (canvas.scrollLeft + canvas.clientWidth / 2) / scale, y = (canvas.scrollTop + canvas.clientHeight / 2) / scale;
+  const x = (canvas.scrollLeft + canvas.clientWidth / 2) / scale,
+    y = (canvas.scrollTop + canvas.clientHeight / 2) / scale;
   scale = by === "fit" ? fitting(canvas) : Math.min(3, Math.max(0.2, scale * (by === "in" ? 1.25 : 0.8)));
   show(canvas);
   canvas.scrollTo(x * scale - canvas.clientWidth / 2, y * scale - canvas.clientHeight / 2);
@@ -175,11 +237,15 @@ export function startPicture() {
     zoom(canvas, by);
   });
   let from = null;
-  canvas.addEventListener("pointerdown", (event) => { from = [event.clientX, event.clientY]; });
+  canvas.addEventListener("pointerdown", (event) => {
+    from = [event.clientX, event.clientY];
+  });
   canvas.addEventListener("pointermove", (event) => {
     if (!from || !event.buttons || event.pointerType === "touch") return;
     canvas.scrollBy(from[0] - event.clientX, from[1] - event.clientY);
     from = [event.clientX, event.clientY];
   });
-  canvas.addEventListener("pointerup", () => { from = null; });
+  canvas.addEventListener("pointerup", () => {
+    from = null;
+  });
 }

@@ -7,7 +7,8 @@ export function startTheme() {
     const theme = event.submitter.value;
     document.documentElement.dataset.theme = theme;
     document.dispatchEvent(new Event("sayso:theme"));
-    for (const button of form.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.value === theme));
+    for (const button of form.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String(button.value === theme));
     const body = new FormData(form);
     body.set("theme", theme);
     await fetch(form.action, { method: "POST", body, redirect: "manual" }).catch(() => {});

@@ -7,7 +7,11 @@ const zone = (moment) => {
 };
 
 export const span = (seconds) => {
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+  for (const [size, unit] of [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+  ]) {
     if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   }
   return seconds < 5 ? "now" : `${Math.floor(seconds)} s`;
