@@ -70,6 +70,17 @@ class Beating(BaseWorker):
             # The next fork must not find an open connection here: two processes would talk over one line.
             connections.close_all()
 
+    def stop_beating(self) -> None:
+        """Be missed by nobody after a clean end."""
+        try:
+            sweeping.stop_beating(self.role)
+        except DatabaseError as error:
+            logger.warning(
+                "%s: its heartbeat stays, the database does not answer (%s)", self.role, type(error).__name__
+            )
+        finally:
+            connections.close_all()
+
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
         self.asked_to_stop = True
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]

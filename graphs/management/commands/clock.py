@@ -38,6 +38,10 @@ class Command(BaseCommand):
             if once:
                 return
             stopped.wait(pause)
+        try:
+            sweeping.stop_beating("clock")
+        except DatabaseError as error:
+            logger.warning("the heartbeat stays, the database does not answer (%s)", type(error).__name__)
 
     def tick(self, pause: float) -> float:
         """One sweep. Returns how long to wait: longer and longer while the database is away, since a clock that ended

@@ -55,6 +55,8 @@ class Command(BaseCommand):
             logger.warning("worker %s lost Redis (%s)", queue, type(error).__name__)
         finally:
             client.close()
+            if worker:
+                worker.stop_beating()
         return bool(worker and worker.asked_to_stop)
 
 
