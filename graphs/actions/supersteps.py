@@ -267,7 +267,7 @@ def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interru
         return decided
     if status in PAUSED or status in ENDED:
         store.release(thread.pk, grip.held.token)
-        withdrawn = threads.withdraw_open(thread, f"The run is {status}.") if status in FINAL else []
+        withdrawn = threads.withdraw_open(thread, f"The thread is {status}.") if status in FINAL else []
         outbox.put([*withdrawn, *hints.thread_changed(thread)])
     return ()
 

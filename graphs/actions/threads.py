@@ -49,7 +49,7 @@ def start(
     Raises NotFound (no such graph), NotAllowed, InputInvalid with pointers, ThreadExists.
     """
     if not permissions.can(actor, "start"):
-        raise NotAllowed("Sign in to start a run.")
+        raise NotAllowed("Sign in to start a thread.")
     graph = graph_of(graph_id)
     # Serialising and planning need no lock, so they are done before there is one.
     begun = superstep.begin(graph, valid_input(graph, input))
@@ -157,7 +157,7 @@ def retry(actor: Actor, thread: Thread) -> Thread:
     with transaction.atomic():
         locked = lock(thread)
         if not revive(locked):
-            raise NotPossible(f"Only a run that failed can be retried; this one is {locked.get_status_display()}.")
+            raise NotPossible(f"Only a thread that failed can be retried; this one is {locked.get_status_display()}.")
         audit.record(actor, "retry", "thread", thread.uid)
         outbox.put([outbox.wake(describe(thread)), *hints.thread_changed(thread)])
         failpoints.reach("retry_before_commit")
@@ -184,8 +184,8 @@ def require(actor: Actor, action: str, thread: Thread) -> None:
     if isinstance(actor, System) or permissions.can(actor, action, thread):
         return
     if permissions.can(actor, "view", thread):
-        raise NotAllowed(f"Only the requester and operators may {action} this run.")
-    raise NotFound("There is no such run.")
+        raise NotAllowed(f"Only the requester and operators may {action} this thread.")
+    raise NotFound("There is no such thread.")
 
 
 def lock(thread: Thread) -> Thread:
@@ -205,7 +205,7 @@ def cancel(actor: Actor, thread: Thread, reason: str = "") -> Thread:
     with transaction.atomic():
         locked = lock(thread)
         if locked.status not in sources(ThreadStatus.CANCELLED):
-            raise NotPossible(f"This run is {locked.get_status_display()} and cannot be cancelled.")
+            raise NotPossible(f"This thread is {locked.get_status_display()} and cannot be cancelled.")
         why = reason.replace("\x00", "").strip()[:250] or f"cancelled by {actor_name(actor)}"
         audit.record(actor, "cancel", "thread", thread.uid, {"reason": canonical.digest(why)})
         Thread.objects.filter(pk=thread.pk).update(cancel_at=Now(), cancel_reason=why)

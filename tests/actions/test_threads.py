@@ -43,7 +43,7 @@ def test_a_thread_begins_ready_with_its_first_checkpoint_and_rings(people: Peopl
     assert (thread.status, thread.input, thread.title) == (
         ThreadStatus.READY,
         {"amount": 3, "note": "none"},
-        "A small one",
+        "A small one, 3",
     )
     assert Checkpoint.objects.get(thread=thread).full
     assert Lease.objects.get(pk=thread.pk).token == 0
