@@ -29,7 +29,7 @@ from graphs.engine.ports import (
     ThreadRef,
     ThreadStart,
 )
-from graphs.engine.statuses import ENDED, TaskStatus, ThreadStatus
+from graphs.engine.statuses import DONE, ENDED, PAUSED, ThreadStatus
 from graphs.models import Conversation, OutboxMessage, Thread
 from graphs.models.moves import ANSWERABLE
 from graphs.store.packing import Packer
@@ -37,8 +37,6 @@ from graphs.store.packing import Packer
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor
 
-PAUSED = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
-DONE = (TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED)
 #: Ends after which no question of the thread can matter; a failed one keeps its questions for the retry.
 FINAL = ENDED - {ThreadStatus.FAILED}
 Written: TypeAlias = tuple[ThreadStatus, Sequence[Interrupt]]

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 START = "start"
 ID_LIMIT = 200
-WAITING = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
 
 
 def start(

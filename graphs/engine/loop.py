@@ -32,7 +32,7 @@ from graphs.engine.ports import (
     TaskResult,
     ThreadRef,
 )
-from graphs.engine.statuses import TaskStatus, ThreadStatus
+from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran
 from graphs.engine.task import TaskRun, describe
 from graphs.engine.telling import Teller
@@ -40,7 +40,6 @@ from graphs.engine.telling import Teller
 #: Finished siblings of a task that still runs are recorded together, at most this many seconds after the first of them.
 GROUP_WINDOW = 0.05
 _MOVES = frozenset({ThreadStatus.READY, ThreadStatus.RUNNING, ThreadStatus.INTERRUPTED, ThreadStatus.WAITING_VERSION})
-_DONE = frozenset({TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +238,7 @@ class Loop:
         """The result that a run cut off before its commit has left: it is applied, never run again (R4)."""
         record = self.records.get(task.key)
         result = record.result if record is not None else None
-        if result is None or (result.status not in _DONE and task.failed):
+        if result is None or (result.status not in DONE and task.failed):
             return None
         if result.status is TaskStatus.FINISHED and result.targets is None:
             view = self.machine.view(task.frame)
@@ -318,7 +317,7 @@ class Loop:
         self.output, self.error = commit.output, commit.error
         for result in commit.results:
             self.outputs[result.key.path] = result.output
-            if result.status in _DONE:
+            if result.status in DONE:
                 self.records.pop(result.key, None)
         for question in decided:
             self._replace_question(question)

@@ -25,6 +25,9 @@ ENDED: frozenset[ThreadStatus] = frozenset(
     {ThreadStatus.FAILED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED, ThreadStatus.COMPLETED}
 )
 
+#: A thread in one of these waits for an answer and holds no worker.
+PAUSED: frozenset[ThreadStatus] = frozenset({ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED})
+
 
 class TaskStatus(StrEnum):
     """Where one execution of one node stands."""
@@ -35,6 +38,10 @@ class TaskStatus(StrEnum):
     FAILED = "failed"
     REJECTED = "rejected"
     CANCELLED = "cancelled"
+
+
+#: A task in one of these has its result for good; a failed one may be retried.
+DONE: frozenset[TaskStatus] = frozenset({TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED})
 
 
 class InterruptStatus(StrEnum):
