@@ -67,3 +67,8 @@ def test_ci_runs_the_documented_test_command() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "pip install -q -e '.[test]'" in script
     assert "python -m pytest -q" in script
+
+
+def test_every_picture_and_file_it_links_to_is_there() -> None:
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / target).is_file(), target
