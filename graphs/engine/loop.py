@@ -175,7 +175,7 @@ class Loop:
         if reason:
             raise DefinitionChanged(
                 f"graph {self.graph.id!r} changed under thread {self.ref.thread_id!r}: {reason}; "
-                f"resume it with version {self.snapshot.graph_version!r} or migrate it"
+                f"register that version ({self.snapshot.graph_version!r}) beside this one, or undo the change"
             )
 
     def _gate(self) -> Any:

@@ -42,8 +42,8 @@ def advance() -> None:
 
 
 def give_up(held: leases.Held) -> None:
-    """Give the lease back rather than let it run out; the next try waits a little. The acquisition stays counted as barren, so that a thread
-    on which every job fails is set aside (F24)."""
+    """Give the lease back rather than let it run out; the next try waits a little. The acquisition stays counted as
+    barren, so that a thread on which every job fails is set aside (F24)."""
     try:
         leases.give_up(held)
     except DatabaseError as error:

@@ -306,3 +306,21 @@ async def test_fanning_out_over_names_keeps_only_what_is_active(store: Store) ->
     cells = (await store.load(ThreadRef("fan", "run-1"))).cells
     kinds = Counter(name.partition(":")[0] for name in cells)
     assert kinds == {"visit": 4, "counters": 1, "out": 1}
+
+
+@pytest.mark.parametrize("leave", [SystemExit(3), KeyboardInterrupt()], ids=["exit", "interrupt"])
+async def test_a_node_that_would_end_the_process_fails_its_task_instead(store: Store, leave: BaseException) -> None:
+    def node() -> None:
+        raise leave
+
+    result = await start(one(node), store)
+    assert result.status is ThreadStatus.FAILED
+    assert type(leave).__name__ in result.error["message"]
+
+
+async def test_an_async_node_that_exits_fails_its_task_instead(store: Store) -> None:
+    async def node() -> None:
+        raise SystemExit(3)
+
+    result = await start(one(node), store)
+    assert result.status is ThreadStatus.FAILED and "SystemExit(3)" in result.error["message"]
