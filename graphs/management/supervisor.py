@@ -20,6 +20,9 @@ LONGEST_PAUSE = 30.0
 # A child that lived this long before it died starts again at once: it is not failing at its start.
 STEADY_SECONDS = 60.0
 LOG_BYTES = 10 * 1024 * 1024
+# A watched child is asked this often, and ended after so many silences in a row: a process may live and be of no use.
+ASK_SECONDS = 2.0
+SILENCES = 3
 
 Report = Callable[["Child", str, str], None]
 
@@ -39,6 +42,7 @@ class Child:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     note: str = ""
     prepare: Callable[[], None] = lambda: None
+    watched: bool = False
 
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
@@ -46,6 +50,8 @@ class Child:
     pause: float = FIRST_PAUSE
     restarts: int = 0
     announced: bool = True
+    asked_at: float = 0.0
+    silences: int = 0
 
     @property
     def pid(self) -> int | None:
@@ -81,6 +87,11 @@ class Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+    def kill(self) -> None:
+        """SIGKILL: a process that answers nothing may not hear SIGTERM either."""
+        if self.process is not None:
+            self.process.kill()
 
     def last_words(self, lines: int = 12) -> str:
         try:
@@ -164,6 +175,17 @@ class Supervisor:
         elif not child.announced and child.ready(child):
             child.announced = True
             self.report(child, "ready", "started again")
+        elif child.announced and child.watched and now - child.asked_at >= ASK_SECONDS:
+            self.ask(child)
+
+    def ask(self, child: Child) -> None:
+        """End a child that lives without answering, as Redis does once its socket's file is gone; a restart follows."""
+        child.silences = 0 if child.ready(child) else child.silences + 1
+        child.asked_at = time.monotonic()
+        if child.silences >= SILENCES:
+            child.silences = 0
+            self.report(child, "down", "lives but does not answer")
+            child.kill()
 
     def plan_restart(self, child: Child, now: float) -> None:
         assert child.process is not None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hitl_site import redis_server
 from tests.architecture.test_imports import ROOT
 from tests.processes.installation import Installation, kill, printed_address, wait_for
 
@@ -94,6 +95,18 @@ def test_a_killed_child_is_started_again(installation: Installation, name: str) 
     wait_for(back, f"{name} comes back", more=installation.story)
     assert "was ended by SIGKILL" in installation.text()
     assert installation.answers()
+
+
+def test_a_redis_whose_socket_was_deleted_is_replaced(installation: Installation) -> None:
+    """It lives on without being reachable, so its death is not what the supervisor may wait for."""
+    installation.start()
+    path = redis_server.socket_path(installation.var)
+    before = [process.pid for process in installation.kinds()["redis"]]
+    path.unlink()
+    wait_for(path.exists, "a new socket", more=installation.story)
+    url = redis_server.private_url(installation.var)
+    wait_for(lambda: redis_server.run_id(url), "a Redis that answers", more=installation.story)
+    assert [process.pid for process in installation.kinds()["redis"]] != before
 
 
 def test_a_taken_port_is_named(installation: Installation) -> None:

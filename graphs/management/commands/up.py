@@ -138,6 +138,7 @@ class Command(BaseCommand):
             lambda child: redis_server.run_id(settings.REDIS_URL) is not None,
             f"private socket, {binary.origin}",
             prepare=prepare,
+            watched=True,
         )
 
     def worker(self, queue: str) -> Child:
