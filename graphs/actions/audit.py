@@ -105,7 +105,7 @@ def fault(entry: AuditEntry, last: Head) -> str:
     if entry.previous != last.digest:
         return f"entry {entry.seq} does not follow the one before it"
     if not hmac.compare_digest(sign(entry), entry.digest):
-        return f"entry {entry.seq} was altered"
+        return f"entry {entry.seq} was altered, or the audit key is not the one it was signed with"
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ FINAL = ENDED - {ThreadStatus.FAILED}
 Written: TypeAlias = tuple[ThreadStatus, Sequence[Interrupt]]
 #: A running thread's page is told of progress at most this often (seconds).
 PROGRESS_SECONDS = 0.5
+logger = logging.getLogger(__name__)
+
 ENGINE = System("engine")
 
 
@@ -186,6 +189,8 @@ class DjangoCheckpointer:
         if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
             raise LeaseLost("this thread was cancelled; what it had finished is stored")
         grip.thread.step, grip.tail = commit.step, superstep.tail
+        if status == ThreadStatus.FAILED:
+            log_failure(ref, commit)
         if status in ENDED or (status in PAUSED and not decided):
             self.grips.pop(ref, None)
         else:
@@ -201,6 +206,20 @@ class DjangoCheckpointer:
             thread = threads.lock(known(ref))
             if not threads.revive(thread):
                 raise ThreadEnded(f"only a failed thread can be retried, this one is {thread.status}")
+
+
+def log_failure(ref: ThreadRef, commit: Commit) -> None:
+    """Say in the log which node failed, how and where; never with what message, since that may hold data."""
+    error = commit.error or {}
+    places = [line.strip() for line in str(error.get("traceback", "")).splitlines() if line.startswith('  File "')]
+    logger.warning(
+        "thread %s of %s failed in %s: %s%s",
+        ref.thread_id,
+        ref.graph_id,
+        error.get("path") or "its graph",
+        error.get("type"),
+        f" at {places[-1]}" if places else "",
+    )
 
 
 def known(ref: ThreadRef) -> Thread:
