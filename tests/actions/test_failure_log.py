@@ -8,7 +8,7 @@ from graphs.actions.supersteps import log_failure
 from graphs.engine.ports import Commit, Delta, ThreadRef
 from graphs.engine.statuses import ThreadStatus
 
-TRACEBACK = 'Traceback (most recent call last):\n  File "pay.py", line 3, in pay\n    charge(card)\nValueError: card 4111\n'
+TRACEBACK = 'Traceback (most recent call last):\n  File "pay.py", line 3, in pay\n    charge()\nValueError: card 4111\n'
 
 
 def test_a_failed_node_is_logged_with_its_place_and_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
