@@ -301,7 +301,7 @@ def long_lease(settings: Any) -> None:
     settings.SAYSO_LEASE_SECONDS = 3600
 
 
-@ROUNDS
+@FEWER_ROUNDS
 def test_a_decision_against_a_remark(people: People, rounds: int) -> None:
     asked = Asked(people, *(question(f"n{number}") for number in range(rounds)))
     for number in range(rounds):
@@ -314,7 +314,7 @@ def test_a_decision_against_a_remark(people: People, rounds: int) -> None:
     check_books(rounds)
 
 
-@ROUNDS
+@FEWER_ROUNDS
 @pytest.mark.usefixtures("long_lease")
 def test_a_decision_against_a_question_of_a_sibling(people: People, rounds: int) -> None:
     sibling = AtWork(people, rounds)
@@ -325,7 +325,7 @@ def test_a_decision_against_a_question_of_a_sibling(people: People, rounds: int)
     check_books(rounds)
 
 
-@ROUNDS
+@FEWER_ROUNDS
 @pytest.mark.usefixtures("long_lease")
 def test_a_decision_against_the_end_of_the_step_that_asked(people: People, rounds: int) -> None:
     sibling = AtWork(people, rounds)
@@ -338,7 +338,7 @@ def test_a_decision_against_the_end_of_the_step_that_asked(people: People, round
     check_books(Decision.objects.count())
 
 
-@ROUNDS
+@FEWER_ROUNDS
 @pytest.mark.usefixtures("long_lease")
 def test_a_decision_against_the_same_question_asked_anew(people: People, rounds: int) -> None:
     sibling = AtWork(people, rounds)
