@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from datetime import timedelta
 
 import django
 
@@ -16,11 +17,23 @@ django.setup()
 from django.db.models.functions import Now  # noqa: E402
 
 from graphs.actions import audit  # noqa: E402
-from graphs.models import AuditEntry, Checkpoint, Decision, Interrupt, JournalEntry, Lease, Task, Thread  # noqa: E402
+from graphs.models import (  # noqa: E402
+    AuditEntry,
+    Checkpoint,
+    Decision,
+    Interrupt,
+    JournalEntry,
+    Lease,
+    OutboxMessage,
+    Task,
+    Thread,
+)
 from tests.processes.ledger import Ledger  # noqa: E402
 from tests.processes.ledger_graph import ROUNDS, expected_keys  # noqa: E402
 
 GRAPH = "ledger"
+#: An outbox row older than this (seconds) was forgotten: the sweep says again what nobody said.
+SAID_WITHIN = 20
 
 
 def threads() -> list[Thread]:
@@ -116,6 +129,9 @@ def nothing_half_written() -> Iterator[str]:
             yield f"I5 decision {decision.pk} has no audit entry"
     for question in Interrupt.objects.filter(thread__graph_id=GRAPH, status="closed", seq=0):
         yield f"I5 {question.pk} closed without an event number"
+    stale = Now() - timedelta(seconds=SAID_WITHIN)
+    for message in OutboxMessage.objects.filter(published_at__isnull=True, created_at__lt=stale):
+        yield f"I5 {message} was never published"
     verdict = audit.verify()
     if not verdict.ok:
         yield f"I5 the audit chain is broken: {verdict.problem}"
@@ -141,6 +157,8 @@ def steps_and_tokens_grow(ledger: Ledger) -> Iterator[str]:
             yield f"I7 thread {number(thread)} has the checkpoints {steps} and is at step {thread.step}"
         elif steps != list(range(steps[0], steps[0] + len(steps))):
             yield f"I7 thread {number(thread)} has a gap in {steps}"
+    if not ledger.read("SELECT 1 FROM tokens LIMIT 1"):
+        yield "I7 no node noted the token of its lease"
     seen: dict[str, int] = {}
     for thread, token in ledger.read("SELECT thread, token FROM tokens ORDER BY at"):
         if token < seen.get(thread, 0):

@@ -27,7 +27,11 @@ def effect(ctx: Context, number: int, name: str) -> str:
 
 
 def enter(ctx: Context, number: int) -> None:
+    from graphs.models import Lease
+
     ledger.enter(f"{number}:{ctx.node_id}:{ctx.visit}")
+    # Read anew by every attempt, whoever makes it: whatever dies, the number on the lease may only grow.
+    ledger.token(str(number), Lease.objects.get(thread__graph_id="ledger", thread__thread_id=ctx.thread_id).token)
 
 
 def begin(order: dict[str, Any], ctx: Context) -> dict[str, Any]:
