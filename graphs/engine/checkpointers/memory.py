@@ -28,7 +28,7 @@ from graphs.engine.ports import (
     ThreadRef,
     ThreadStart,
 )
-from graphs.engine.statuses import InterruptStatus, ThreadStatus
+from graphs.engine.statuses import DONE, InterruptStatus, ThreadStatus
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class InMemoryCheckpointer:
                 raise LeaseLost(f"checkpoint {commit.step} does not follow {thread.step}: another holder went on")
             _keep(thread, commit.results)
             for result in commit.results:
-                if result.status in rules.DONE:
+                if result.status in DONE:
                     record = thread.live.pop(result.key)
                     thread.done[result.key] = record.result or result
             commit.delta.apply(thread.cells)
@@ -220,10 +220,10 @@ def _put(thread: _Thread, question: Interrupt) -> None:
 def _keep(thread: _Thread, results: Sequence[TaskResult]) -> None:
     for result in results:
         record = _record(thread, result.key)
-        if record.result is not None and record.result.status in rules.DONE:
+        if record.result is not None and record.result.status in DONE:
             continue
         record.result, record.status = result, result.status
-        if result.status in rules.DONE:
+        if result.status in DONE:
             _withdraw(thread, record.interrupts)
 
 

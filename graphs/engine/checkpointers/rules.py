@@ -15,7 +15,6 @@ from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus, ThreadS
 
 #: With one of these the open questions of the whole thread have nobody left to hear their answers.
 WITHDRAWS = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
-DONE = frozenset({TaskStatus.FINISHED, TaskStatus.REJECTED, TaskStatus.CANCELLED})
 
 
 def decide(

@@ -31,7 +31,7 @@ from graphs.engine.ports import (
     ThreadRef,
     ThreadStart,
 )
-from graphs.engine.statuses import TaskStatus, ThreadStatus
+from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS threads (
@@ -361,7 +361,7 @@ def _ensure_task(db: sqlite3.Connection, id: int, key: TaskKey) -> None:
 
 
 def _result_row(result: TaskResult) -> tuple[str, int, str, bool]:
-    return result.key.path, result.key.visit, _text(rules.result_to_json(result)), result.status in rules.DONE
+    return result.key.path, result.key.visit, _text(rules.result_to_json(result)), result.status in DONE
 
 
 def _question(row: Sequence[Any]) -> Interrupt:
