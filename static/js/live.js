@@ -6,6 +6,7 @@ const LEAST = 500,
 let socket = null,
   tries = 0,
   poll = 0,
+  polled = 0,
   everOpen = false,
   downSince = 0,
   queued = new Map(),
@@ -39,8 +40,11 @@ function hint(data) {
   }, 60);
 }
 
+// A period that already runs is left alone: begun anew by every attempt to reconnect, it would never come to its end.
 function pollEvery(period) {
+  if (period === polled) return;
   clearInterval(poll);
+  polled = period;
   poll = setInterval(() => document.hidden || emit("sayso:resync"), period);
 }
 
