@@ -84,7 +84,9 @@ class Thread(models.Model):
     tail_size = models.PositiveIntegerField(default=0, help_text="Bytes of the deltas since then.")
     cancel_at = models.DateTimeField(null=True, blank=True, help_text="When somebody asked to cancel it.")
     cancel_reason = models.CharField(max_length=300, blank=True)
+    suspend_at = models.DateTimeField(null=True, blank=True, help_text="When somebody asked to suspend it.")
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks")
+    parent_step = models.PositiveIntegerField(null=True, blank=True, help_text="The parent's checkpoint it began with.")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     ready_at = models.DateTimeField(default=timezone.now)
@@ -132,6 +134,7 @@ class Checkpoint(models.Model):
     data = JSONTextField()
     size = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=20, choices=choices(ThreadStatus))
+    log = JSONTextField(null=True, blank=True, help_text="What was applied in this step, for a replay.")
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
