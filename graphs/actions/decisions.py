@@ -239,7 +239,7 @@ def refusal_of(one: Prepared) -> Refused:
         pk=one.interrupt.pk
     )
     decision = latest(now.pk)
-    if now.status == InterruptStatus.CLOSED and decision:
+    if now.status in (InterruptStatus.CLOSED, InterruptStatus.SUPERSEDED) and decision:
         return AlreadyDecided(receipt_of(decision))
     if now.status == InterruptStatus.SUPERSEDED:
         return NoLongerOpen(now.closed_because or "The question was asked anew with other contents.", newer(now))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 from django.db.models import F
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from graphs import outbox, store
 from graphs.actions import decisions, hints, queues
@@ -20,7 +20,7 @@ from graphs.engine.ports import Answer, TaskKey
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
 from graphs.models import Interrupt as InterruptRow
 from graphs.models import OutboxMessage, Thread
-from graphs.models.moves import ANSWERABLE
+from graphs.models.moves import question_sources
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor
@@ -54,12 +54,14 @@ def open_question(thread: Thread, asked: Interrupt, graph_queue: str) -> Interru
 
 
 def supersede(thread: Thread, old: InterruptRow) -> list[OutboxMessage]:
-    """Another question took this one's place: an answer to it would be an answer to nothing."""
+    """Another question took this one's place: an answer to it would be an answer to nothing, and one that it has stays
+    with it, in history."""
     seq = queues.advance_cursor(old.queue_id)
-    changed = InterruptRow.objects.filter(pk=old.pk, status__in=ANSWERABLE).update(
+    standing = InterruptRow.objects.filter(pk=old.pk, status__in=question_sources(InterruptStatus.SUPERSEDED))
+    changed = standing.update(
         status=InterruptStatus.SUPERSEDED,
-        closed_because="The question was asked anew with other contents.",
-        closed_at=Now(),
+        closed_because="The question was asked anew.",
+        closed_at=Coalesce("closed_at", Now()),
         version=F("version") + 1,
         seq=seq,
     )

@@ -38,8 +38,8 @@ THREAD_MOVES: Mapping[ThreadStatus, frozenset[ThreadStatus]] = {
 INTERRUPT_MOVES: Mapping[InterruptStatus, frozenset[InterruptStatus]] = {
     I.OPEN: frozenset({I.NEEDS_INFO, I.CLOSED, I.SUPERSEDED, I.WITHDRAWN}),
     I.NEEDS_INFO: frozenset({I.OPEN, I.CLOSED, I.SUPERSEDED, I.WITHDRAWN}),
-    # Undo, while the hold lasts, opens the next round.
-    I.CLOSED: frozenset({I.OPEN}),
+    # Undo, while the hold lasts, opens the next round; a task that asks anew keeps the old answer out of its way.
+    I.CLOSED: frozenset({I.OPEN, I.SUPERSEDED}),
     I.SUPERSEDED: frozenset(),
     I.WITHDRAWN: frozenset(),
 }

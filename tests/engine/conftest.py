@@ -37,15 +37,23 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("django", marks=pytest.mark.django_db(transaction=True))])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """Each store that works without Django."""
+    """Each store; that of the Django tables keeps them in a SQLite file, with real commits."""
     if request.param == "memory":
         yield InMemoryCheckpointer()
-        return
-    checkpointer = SQLiteCheckpointer(tmp_path / "threads.sqlite3")
-    yield checkpointer
-    checkpointer.close()
+    elif request.param == "django":
+        yield _django()
+    else:
+        checkpointer = SQLiteCheckpointer(tmp_path / "threads.sqlite3")
+        yield checkpointer
+        checkpointer.close()
+
+
+def _django() -> Store:
+    from tests.engine.django_store import ReadableCheckpointer
+
+    return ReadableCheckpointer()
 
 
 @pytest.fixture
@@ -56,6 +64,8 @@ def restarted(tmp_path: Path) -> Iterator[Callable[[Store], Store]]:
     def reopen(store: Store) -> Store:
         if isinstance(store, InMemoryCheckpointer):
             return store
+        if not isinstance(store, SQLiteCheckpointer):
+            return _django()
         opened.append(SQLiteCheckpointer(tmp_path / "threads.sqlite3"))
         return opened[-1]
 
