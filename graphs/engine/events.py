@@ -10,6 +10,8 @@ NODE_END = "graph.node_end"
 NODE_ERROR = "graph.node_error"
 SUPERSTEP_END = "graph.superstep_end"
 NODE_INTERRUPT = "graph.node_interrupt"
+TOOL_START = "graph.tool_start"
+TOOL_END = "graph.tool_end"
 GRAPH_END = "graph.end"
 
 #: What a thread's timeline keeps; the rest is told to whoever streams, and forgotten.

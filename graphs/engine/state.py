@@ -32,6 +32,12 @@ class Channel:
 
 
 LAST = Channel()
+MESSAGES = Channel("messages")
+
+
+def rule(declared: Mapping[str, Channel], name: str) -> Channel:
+    """How writes to a channel become its value; `messages` grows where nobody declared it, any other one is replaced."""
+    return declared.get(name) or (MESSAGES if name == "messages" else LAST)
 
 
 def channels(declared: Mapping[str, Any] | None) -> dict[str, Channel]:
@@ -130,7 +136,7 @@ class StateView(MutableMapping[str, Any]):
     def see(self, name: str, value: Json) -> None:
         """Show a write to this task without recording it (state that an earlier pass journaled)."""
         plain = name.removeprefix(SET)
-        channel = LAST if name.startswith(SET) else self._declared.get(plain, LAST)
+        channel = LAST if name.startswith(SET) else rule(self._declared, plain)
         self._seen[plain] = canonical.copy(reduce(channel, self.get(plain), value))
 
     def __delitem__(self, name: str) -> None:
