@@ -25,6 +25,7 @@ from graphs.engine.ports import (
     Commit,
     JournalEntry,
     Snapshot,
+    StepLog,
     TaskKey,
     TaskResult,
     ThreadRef,
@@ -122,6 +123,10 @@ class DjangoCheckpointer:
     async def load_step(self, ref: ThreadRef, step: int) -> Cells | None:
         """The cells as checkpoint `step` left them."""
         return await hop(lambda: store.cells_at(known(ref), step))
+
+    async def log(self, ref: ThreadRef, first: int = 0, limit: int = 500) -> Sequence[StepLog]:
+        """The checkpoints from step `first` on, oldest first, each with what was logged of it."""
+        return await hop(lambda: store.log(known(ref), first, limit))
 
     def _create(self, ref: ThreadRef, start: ThreadStart) -> None:
         try:

@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from graphs.engine.cells import Draft
 from graphs.engine.errors import BudgetExceeded
 from graphs.engine.graph import Budgets
-from graphs.engine.ports import Cells, TaskResult
+from graphs.engine.ports import Cells, Json, TaskResult
 
 CELL = "counters"
 _OVER = "over"
 
 
-def count(draft: Draft, budgets: Budgets, results: Sequence[TaskResult], seconds: float) -> None:
-    """Add one superstep and what its results used. Seconds and lifetimes are kept where a budget asks for them."""
-    counters = dict(draft.cells.get(CELL, {}))
-    used = {"supersteps": 1, "tokens": sum(result.usage.get("tokens", 0) for result in results)}
+def count(draft: Draft, budgets: Budgets, results: Sequence[TaskResult], seconds: float) -> dict[str, Json]:
+    """Add one superstep and what its results used. Returns what was added, for the log."""
+    used = used_by(budgets, results, seconds)
+    add(draft, used)
+    return used
+
+
+def used_by(budgets: Budgets, results: Sequence[TaskResult], seconds: float) -> dict[str, Json]:
+    """What one superstep used. Seconds and lifetimes are counted where a budget asks for them."""
+    used: dict[str, Json] = {"supersteps": 1}
+    if tokens := sum(result.usage.get("tokens", 0) for result in results):
+        used["tokens"] = tokens
     if budgets.seconds is not None or budgets.lifetime_seconds is not None:
-        counters["seconds"] = round(counters.get("seconds", 0) + seconds, 6)
-        used["seconds"] = 0
-    for kind, more in used.items():
-        if more:
-            counters[kind] = counters.get(kind, 0) + more
+        used["seconds"] = round(seconds, 6)
+    for kind in ("supersteps", "tokens", "seconds"):
         if getattr(budgets, f"lifetime_{kind}") is not None:
-            counters[f"lifetime_{kind}"] = counters.get(f"lifetime_{kind}", 0) + (more or 0)
-    if budgets.lifetime_seconds is not None:
-        counters["lifetime_seconds"] = round(counters["lifetime_seconds"] + seconds, 6)
+            used[f"lifetime_{kind}"] = used.get(kind, 0)
+    return used
+
+
+def add(draft: Draft, used: Mapping[str, Json]) -> None:
+    """Add to the counters."""
+    counters = dict(draft.cells.get(CELL, {}))
+    for kind, more in used.items():
+        total = counters.get(kind, 0) + more
+        counters[kind] = round(total, 6) if isinstance(total, float) else total
     draft.put(CELL, counters)
 
 
@@ -43,9 +55,14 @@ def exceeded(draft: Draft, budgets: Budgets) -> BudgetExceeded | None:
     for one in fields(budgets):
         allowed = getattr(budgets, one.name)
         if allowed is not None and counters.get(one.name, 0) >= allowed:
-            draft.put(CELL, {**counters, _OVER: True})
+            end(draft)
             return BudgetExceeded(f"the budget of {allowed} {one.name.replace('_', ' ')} is used up")
     return None
+
+
+def end(draft: Draft) -> None:
+    """Note in the cells that a budget is used up."""
+    draft.put(CELL, {**draft.cells.get(CELL, {}), _OVER: True})
 
 
 def was_exceeded(cells: Cells) -> bool:

@@ -80,8 +80,20 @@ class DefinitionChanged(SaysoError):
     """The graph changed under a paused thread in a way that cannot resume; the message names the missing node (Z20)."""
 
 
+class CannotFork(SaysoError):
+    """The thread has no such checkpoint, or nothing would run from there; the message says which (E25)."""
+
+
+class CannotMigrate(SaysoError):
+    """A thread does not fit the definition that it should move to; the message names the node and the way out (Z44)."""
+
+
 class LeaseLost(SaysoError):
     """Another holder took the thread over; this one writes nothing more (R3)."""
+
+
+class ThreadSuspended(LeaseLost):
+    """Somebody suspended the thread: what had finished is stored, and nothing runs until it is resumed (E17)."""
 
 
 class BudgetExceeded(SaysoError):
@@ -118,3 +130,7 @@ class QuestionExpired(SaysoError):
 
 class NestedPause(SaysoError):
     """A run started inside a node paused, which the outer one cannot see; make the inner graph a node of it (Z24)."""
+
+
+class CannotReplay(SaysoError):
+    """A thread's log does not lead on from here: a step has none, or the definition has no place for what it names."""

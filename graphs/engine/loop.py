@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from graphs.engine import counters, events, failpoints, routing, superstep
+from graphs.engine import counters, events, failpoints, replaying, routing, superstep
+from graphs.engine.cells import spell
 from graphs.engine.context import Context
 from graphs.engine.errors import DefinitionChanged, UnknownThread
-from graphs.engine.graph import CompiledGraph, Place
+from graphs.engine.graph import CompiledGraph
 from graphs.engine.hooks import AfterNodeCallEvent, BeforeNodeCallEvent, HookProvider, HookRegistry
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.journal import open_questions
-from graphs.engine.machine import Active, Machine
+from graphs.engine.machine import Active, Machine, always, never
 from graphs.engine.pool import SHARED, Pool
 from graphs.engine.ports import (
     Answer,
@@ -117,9 +118,11 @@ class Loop:
         self.records = snapshot.tasks
         self.outputs: dict[str, Json] = {}
         self.steps = 0
+        self._renewed = False
         self.teller = Teller(graph, snapshot, clock, emit)
         self._check_definition()
-        self.machine = Machine(graph, snapshot.cells, self._gate())
+        self._gated = hooks.wants(BeforeNodeCallEvent) or hooks.wants(AfterNodeCallEvent)
+        self.machine = Machine(graph, snapshot.cells, always if self._gated else never)
 
     async def run(self, slice_seconds: float | None, slice_steps: int | None) -> Advanced:
         """Supersteps until there is no reason to go on."""
@@ -129,7 +132,7 @@ class Loop:
         while tasks:
             over = counters.exceeded(self.machine.draft, self.graph.budgets)
             if over is not None:
-                await self._commit(Applied(ThreadStatus.FAILED, error={**describe(over), "path": ""}))
+                await self._commit(Applied(ThreadStatus.FAILED, error={**describe(over), "path": ""}), "budget")
                 break
             await self._superstep(tasks)
             if self.status is not ThreadStatus.RUNNING:
@@ -178,14 +181,6 @@ class Loop:
                 f"register that version ({self.snapshot.graph_version!r}) beside this one, or undo the change"
             )
 
-    def _gate(self) -> Any:
-        wanted = self.hooks.wants(BeforeNodeCallEvent) or self.hooks.wants(AfterNodeCallEvent)
-
-        def gate(place: Place) -> bool:
-            return wanted
-
-        return gate
-
     def _first_tasks(self) -> list[Active]:
         if self.status not in _MOVES:
             return []
@@ -195,7 +190,7 @@ class Loop:
         if self.status is ThreadStatus.INTERRUPTED and not decided:
             return []  # a resume without an answer runs nothing (G07)
         if counters.was_exceeded(self.machine.cells) or any(task.failed for task in tasks):
-            counters.renew(self.machine.draft)
+            self._renew()
         self._renew_activation(tasks)
         return tasks
 
@@ -203,13 +198,17 @@ class Loop:
         """A thread that is to run and has nothing to run is written down as what it is: paused, ended or failed."""
         if self.status not in _MOVES or self.status is ThreadStatus.INTERRUPTED:
             return []
-        await self._commit(superstep.standing(self.machine, Applied(ThreadStatus.RUNNING)))
+        await self._commit(superstep.standing(self.machine, Applied(ThreadStatus.RUNNING)), "standing")
         return superstep.plan(self.machine, self.records) if self.status is ThreadStatus.RUNNING else []
 
     def _renew_activation(self, tasks: Sequence[Active]) -> None:
         """A person's decision starts the activation's budgets anew (G36)."""
         if any(superstep.newly_decided(task, self.records) for task in tasks):
-            counters.renew(self.machine.draft)
+            self._renew()
+
+    def _renew(self) -> None:
+        counters.renew(self.machine.draft)
+        self._renewed = True
 
     # One superstep
 
@@ -219,8 +218,8 @@ class Loop:
         ran = await self._run_tasks(tasks)
         applied = superstep.apply(self.machine, ran)
         seconds = self.clock.monotonic() - started
-        counters.count(self.machine.draft, self.graph.budgets, applied.results, seconds)
-        await self._commit(applied, ran)
+        used = counters.count(self.machine.draft, self.graph.budgets, applied.results, seconds)
+        await self._commit(applied, "step", ran, used)
 
     async def _run_tasks(self, tasks: list[Active]) -> list[Ran]:
         ran = [Ran(task, result) for task in tasks if (result := self._recorded(task)) is not None]
@@ -289,7 +288,9 @@ class Loop:
 
     # The commit
 
-    async def _commit(self, applied: Applied, ran: Sequence[Ran] = ()) -> None:
+    async def _commit(
+        self, applied: Applied, kind: str, ran: Sequence[Ran] = (), used: Mapping[str, Json] | None = None
+    ) -> None:
         self.step += 1
         self.teller.note(applied, ran, self.step)
         waiting = self._waiting_ids() if applied.status is ThreadStatus.INTERRUPTED else ()
@@ -305,11 +306,22 @@ class Loop:
             self.teller.take(),
             applied.output,
             applied.error,
+            self._log(kind, ran, used),
         )
         failpoints.reach("before_commit")
         decided = await self.checkpointer.commit(self.ref, commit)
         failpoints.reach("after_commit")
         self._committed(commit, decided)
+
+    def _log(self, kind: str, ran: Sequence[Ran], used: Mapping[str, Json] | None) -> dict[str, Json]:
+        renewed, self._renewed = self._renewed, False
+        targets = {}
+        for one in ran:
+            record = self.records.get(one.task.key)
+            # An earlier build recorded this result without its targets, and the store never changes it.
+            if one.result and one.result.targets and record and record.result and record.result.targets is None:
+                targets[spell(one.task.key)] = list(one.result.targets)
+        return replaying.log_of(kind, ran, used=used, renewed=renewed, gated=self._gated, targets=targets)
 
     def _committed(self, commit: Commit, decided: Sequence[Interrupt]) -> None:
         self.steps += 1

@@ -144,6 +144,8 @@ class Commit:
     still name after this commit (ready, waiting, failed, or holding a nested graph): what `Snapshot.tasks` loads.
     Open questions are withdrawn with the result of their task, unless it failed, and all of them by a commit that ends
     the thread otherwise than as failed: nobody is left to receive their answers.
+    `log` is what a replay cannot derive of this step (`graphs.engine.replaying` says what is in it); results are not,
+    since they are stored with their tasks.
     """
 
     step: int
@@ -156,6 +158,7 @@ class Commit:
     events: tuple[Mapping[str, Json], ...] = ()
     output: Json = None
     error: Mapping[str, Json] | None = None
+    log: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,21 @@ class CheckpointInfo:
     step: int
     at: datetime
     status: ThreadStatus
+
+
+@dataclass(frozen=True, slots=True)
+class StepLog:
+    """One checkpoint as a replay reads it: what was logged of the step, and the cells that it wrote.
+
+    `cells` are all cells where the store keeps them for this step, otherwise `delta` is what the step changed. `log` is
+    empty for checkpoint 0, and for one that an earlier build wrote without a log.
+    """
+
+    step: int
+    status: ThreadStatus
+    log: Mapping[str, Json]
+    cells: Cells | None = None
+    delta: Delta | None = None
 
 
 class Checkpointer(Protocol):
@@ -228,6 +246,10 @@ class Checkpointer(Protocol):
 
     async def load_step(self, ref: ThreadRef, step: int) -> Cells | None:
         """The cells as checkpoint `step` left them, or None where there is no such checkpoint."""
+        ...
+
+    async def log(self, ref: ThreadRef, first: int = 0, limit: int = 500) -> Sequence[StepLog]:
+        """The checkpoints from step `first` on, oldest first, at most `limit`."""
         ...
 
 

@@ -171,7 +171,7 @@ class GraphRunner:
             what = f"waits for {len(asked)} answers" if asked else f"is {snapshot.status}"
             raise ThreadBusy(f"thread {self._ref.thread_id!r} {what} and takes no new input", [one.id for one in asked])
         machine = Machine(self.compiled, snapshot.cells)
-        superstep.turn(machine, input, state=self.given_state, context=self.given_context)
+        log = superstep.turn(machine, input, state=self.given_state, context=self.given_context)
         cells = machine.cells
         told = {
             "type": events.GRAPH_START,
@@ -188,6 +188,7 @@ class GraphRunner:
             lambda: dict(cells),
             active=tuple(machine.tasks),
             events=(told,),
+            log=log,
         )
         await self.checkpointer.commit(self._ref, commit)
 

@@ -12,6 +12,7 @@ from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.machine import Active, Frame, Machine
 from graphs.engine.ports import Cells, Json, TaskKey, TaskRecord, TaskResult, ThreadStart
+from graphs.engine.state import SET
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 
 
@@ -24,6 +25,8 @@ class Ran:
     waiting: tuple[Interrupt, ...] = ()
     opened: tuple[Interrupt, ...] = ()
     entered: bool = False
+    #: What a nested graph's outer task writes as it is entered: a reviewer's edit of the state before it (T17).
+    writes: tuple[tuple[str, Json], ...] = ()
 
 
 @dataclass(slots=True)
@@ -64,18 +67,32 @@ def begin(
 
 def turn(
     machine: Machine, input: Any, *, state: Mapping[str, Any] | None = None, context: Mapping[str, Any] | None = None
-) -> None:
+) -> dict[str, Json]:
     """Begin the next turn of an ended thread: entries ready with the new input; state and visits go on.
 
-    What an early end (rejected, cancelled) left standing is given up. Raises `PayloadError`.
+    What an early end (rejected, cancelled) left standing is given up. Returns the log of the commit that writes this.
+    Raises `PayloadError`.
     """
-    given = canonical.encode(input, "input")
+    log: dict[str, Json] = {"kind": "turn", "input": canonical.encode(input, "input")}
     machine.clear()
     machine.draft.drop("counters")
     if context:
-        machine.draft.put("context", canonical.encode(dict(context), "context"))
-    _seed(machine, state or {})
-    _enter_root(machine, given)
+        log["context"] = canonical.encode(dict(context), "context")
+        machine.draft.put("context", log["context"])
+    if state:
+        log["state"] = {name: canonical.encode(value, f"state/{name}") for name, value in state.items()}
+    _seed(machine, log.get("state", {}))
+    _enter_root(machine, log["input"])
+    return log
+
+
+def edit(machine: Machine, values: Mapping[str, Any], frame: str = "") -> dict[str, Json]:
+    """Set channels of one frame (the outermost graph), whatever their reducers are, as a reviewer does who edits the
+    state of a paused thread (T17). Returns the log of the commit that writes this. Raises `PayloadError`."""
+    given = {name: canonical.encode(value, f"state/{name}") for name, value in values.items()}
+    for name, value in given.items():
+        _write(machine, machine.frames[frame], f"{SET}{name}", value)
+    return {"kind": "edit", "state": given, **({"frame": frame} if frame else {})}
 
 
 def compatible(graph: CompiledGraph, cells: Cells) -> str:
@@ -158,6 +175,8 @@ def _enter_root(machine: Machine, given: Json) -> None:
 def _apply_one(machine: Machine, one: Ran, applied: Applied) -> None:
     task, result = one.task, one.result
     if one.entered:
+        for name, value in one.writes:
+            _write(machine, task.frame, name, value)
         machine.enter(task)
     elif result is None:
         machine.wait(task, tuple(question.id for question in one.waiting))
@@ -186,9 +205,10 @@ def _finish(machine: Machine, task: Active, result: TaskResult) -> None:
 
 def _write(machine: Machine, frame: Frame, name: str, value: Json) -> None:
     plain = name.removeprefix(state.SET)
-    rule = state.LAST if name.startswith(state.SET) else frame.graph.channels.get(plain, state.LAST)
+    declared = state.rule(frame.graph.channels, plain)
+    rule = state.LAST if name.startswith(state.SET) else declared
     cell = channel(frame.id, plain)
-    default = frame.graph.channels.get(plain, state.LAST).default
+    default = declared.default
     current = machine.cells.get(cell, default)
     frame.channels[plain] = None
     if rule.appends and rule.function is None and cell in machine.cells:

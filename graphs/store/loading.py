@@ -16,6 +16,7 @@ from graphs.engine.ports import (
     JournalEntry,
     Json,
     Snapshot,
+    StepLog,
     TaskKey,
     TaskRecord,
     TaskResult,
@@ -25,7 +26,7 @@ from graphs.engine.statuses import TaskStatus, ThreadStatus
 from graphs.models import Checkpoint, Conversation, Decision, Interrupt, Task, Thread
 from graphs.models.fields import REFERENCE, read_blob
 from graphs.store import sql
-from graphs.store.packing import fold
+from graphs.store.packing import fold, unpack
 from graphs.store.questions import decision_of, engine_question
 from graphs.store.rows import table
 from graphs.store.writing import Tail
@@ -105,6 +106,17 @@ def history(thread: Thread, limit: int) -> list[CheckpointInfo]:
     return [CheckpointInfo(step, at, ThreadStatus(status)) for step, at, status in rows]
 
 
+def log(thread: Thread, first: int, limit: int) -> list[StepLog]:
+    """The checkpoints from step `first` on, oldest first, each with what was logged of it."""
+    rows = Checkpoint.objects.filter(thread=thread.pk, step__gte=first).order_by("step")[:limit]
+    found = []
+    for row in rows:
+        delta = unpack(row.data)
+        cells, change = (dict(delta.set), None) if row.full else (None, delta)
+        found.append(StepLog(row.step, ThreadStatus(row.status), row.log or {}, cells, change))
+    return found
+
+
 def under_way(thread_id: int) -> dict[TaskKey, TaskRecord]:
     """The tasks whose results are in no checkpoint yet, with their journals."""
     rows = sql.fetch(
@@ -148,7 +160,10 @@ def result_of(key: TaskKey, row: dict[str, Any]) -> TaskResult | None:
 def results(thread_id: int, keys: Sequence[TaskKey]) -> dict[TaskKey, TaskResult]:
     """The recorded results of these tasks."""
     wanted = set(keys)
-    rows = Task.objects.filter(thread=thread_id, path__in={key.path for key in wanted}).values(*RESULT_FIELDS)
+    visits = [key.visit for key in wanted] or [0]
+    # Between the first and the last visit that is asked for: a loop's other visits may be thousands.
+    near = Task.objects.filter(thread=thread_id, visit__range=(min(visits), max(visits)))
+    rows = near.filter(path__in={key.path for key in wanted}).values(*RESULT_FIELDS)
     found = {TaskKey(row["path"], row["visit"]): row for row in rows}
     results = {key: result_of(key, found[key]) for key in wanted if key in found}
     return {key: result for key, result in results.items() if result is not None}
@@ -167,7 +182,7 @@ def questions(condition: str, parameters: Sequence[Any]) -> list[engine.Interrup
     interrupts, decisions = table(Interrupt), table(Decision)
     rows = sql.fetch(
         f"SELECT {interrupts.columns('i')}, {decisions.columns('d')}, k.path, k.visit, q.slug,"
-        f" CASE WHEN i.status = 'closed' AND d.effective_at <= {sql.now()} THEN 1 ELSE 0 END"
+        f" CASE WHEN i.status IN ('closed', 'superseded') AND d.effective_at <= {sql.now()} THEN 1 ELSE 0 END"
         " FROM graphs_interrupt i JOIN graphs_task k ON k.id = i.task_id JOIN graphs_approvalqueue q"
         f" ON q.id = i.queue_id LEFT JOIN graphs_decision d ON d.interrupt_id = i.id WHERE {condition}"
         " ORDER BY i.created_at, i.seq, d.round",

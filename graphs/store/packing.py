@@ -68,14 +68,23 @@ def fold(rows: list[dict[str, Any]]) -> Cells:
     blobs = read({digest for row in rows for part in ("blobs", "tails") for digest in row.get(part, {}).values()})
     cells: Cells = {}
     for row in rows:
-        whole = {name: blobs[digest] for name, digest in row.get("blobs", {}).items()}
-        tails = {name: blobs[digest] for name, digest in row.get("tails", {}).items()}
-        Delta(
-            set={**row.get("set", {}), **whole},
-            append={**row.get("append", {}), **tails},
-            drop=tuple(row.get("drop", ())),
-        ).apply(cells)
+        delta_of(row, blobs).apply(cells)
     return cells
+
+
+def unpack(row: dict[str, Any]) -> Delta:
+    """What one checkpoint holds: the changes of its step, or all cells as `set` where it is a full one."""
+    return delta_of(row, read({digest for part in ("blobs", "tails") for digest in row.get(part, {}).values()}))
+
+
+def delta_of(row: dict[str, Any], blobs: dict[str, Json]) -> Delta:
+    whole = {name: blobs[digest] for name, digest in row.get("blobs", {}).items()}
+    tails = {name: blobs[digest] for name, digest in row.get("tails", {}).items()}
+    return Delta(
+        set={**row.get("set", {}), **whole},
+        append={**row.get("append", {}), **tails},
+        drop=tuple(row.get("drop", ())),
+    )
 
 
 def read(digests: set[str]) -> dict[str, Json]:

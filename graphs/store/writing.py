@@ -13,6 +13,7 @@ from django.utils import timezone
 from graphs.engine.ports import Commit, JournalEntry, Json, TaskKey, TaskResult, ThreadStart
 from graphs.engine.statuses import ENDED, TaskStatus, ThreadStatus
 from graphs.models import Conversation, Lease, Thread
+from graphs.models.fields import Packed
 from graphs.store import sql
 from graphs.store.packing import Packer
 from graphs.store.rows import table
@@ -36,7 +37,7 @@ TASK_CONFLICT = (
     + " WHERE NOT graphs_task.applied"
 )
 EVENT = "graphs_threadevent (thread_id, seq, type, path, visit, data, at)"
-CHECKPOINT = 'graphs_checkpoint (thread_id, step, format, "full", data, size, status, at)'
+CHECKPOINT = 'graphs_checkpoint (thread_id, step, format, "full", data, size, status, log, at)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Superstep:
     tail: Tail
     full: bool
     body: str
+    log: Packed | None
     thread: list[Any]
     tasks: list[tuple[Any, ...]]
     events: list[tuple[Any, ...]]
@@ -84,7 +86,8 @@ class Superstep:
         thread = thread_row(commit, tail, at, packer)
         tasks = [task_row(thread_id, commit.step, result, packer, moment, commit=True) for result in commit.results]
         events = [event_row(thread_id, event, packer) for event in commit.events]
-        return cls(commit, tail, full, body.decode(), thread, tasks, events, packer, at)
+        log = packer.column(dict(commit.log) or None)
+        return cls(commit, tail, full, body.decode(), log, thread, tasks, events, packer, at)
 
     @property
     def plain(self) -> bool:
@@ -151,7 +154,7 @@ def create(thread: Thread, start: ThreadStart) -> None:
     table(Thread).insert([thread], {"ready_at": sql.now()})
     table(Lease).insert([Lease(thread=thread)])
     packer.write()
-    row = (thread.pk, 0, 1, True, body.decode(), len(body), str(thread.status), sql.moment(thread.created_at))
+    row = (thread.pk, 0, 1, True, body.decode(), len(body), str(thread.status), None, sql.moment(thread.created_at))
     sql.insert_many(f"INSERT INTO {CHECKPOINT}", [row])
 
 
@@ -199,7 +202,7 @@ def write_at_once(thread_id: int, token: int, superstep: Superstep) -> ThreadSta
 
 def checkpoint_row(thread_id: int, superstep: Superstep, status: str) -> tuple[Any, ...]:
     body, step = superstep.body, superstep.commit.step
-    return (thread_id, step, 1, superstep.full, body, len(body), status, sql.moment(superstep.at))
+    return (thread_id, step, 1, superstep.full, body, len(body), status, superstep.log, sql.moment(superstep.at))
 
 
 def thread_statement() -> str:

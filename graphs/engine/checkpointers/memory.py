@@ -21,6 +21,7 @@ from graphs.engine.ports import (
     JournalEntry,
     Json,
     Snapshot,
+    StepLog,
     SystemClock,
     TaskKey,
     TaskRecord,
@@ -36,6 +37,7 @@ class _Step:
     info: CheckpointInfo
     delta: Delta | None
     full: Cells | None
+    log: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -124,7 +126,7 @@ class InMemoryCheckpointer:
             thread.events.extend(commit.events)
             full = dict(thread.cells) if commit.step % self.FULL_EVERY == 0 else None
             info = CheckpointInfo(commit.step, self._clock.now(), thread.status)
-            thread.history.append(_Step(info, commit.delta, full))
+            thread.history.append(_Step(info, commit.delta, full, dict(commit.log)))
             return decided
 
     async def answer(self, ref: ThreadRef, answers: Sequence[Answer], *, actor: str = "") -> Sequence[Decision]:
@@ -163,6 +165,16 @@ class InMemoryCheckpointer:
                 if one.delta is not None:
                     one.delta.apply(cells)
             return cells
+
+    async def log(self, ref: ThreadRef, first: int = 0, limit: int = 500) -> Sequence[StepLog]:
+        with self._lock:
+            rows = self._thread(ref).history[first : first + limit]
+            return [
+                StepLog(
+                    one.info.step, one.info.status, one.log, None if one.full is None else dict(one.full), one.delta
+                )
+                for one in rows
+            ]
 
     def events(self, ref: ThreadRef) -> list[Mapping[str, Any]]:
         """The stored timeline, oldest first."""

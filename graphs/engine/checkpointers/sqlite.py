@@ -24,6 +24,7 @@ from graphs.engine.ports import (
     Delta,
     JournalEntry,
     Snapshot,
+    StepLog,
     SystemClock,
     TaskKey,
     TaskRecord,
@@ -42,7 +43,7 @@ CREATE TABLE IF NOT EXISTS threads (
     UNIQUE (graph_id, thread_id));
 CREATE TABLE IF NOT EXISTS checkpoints (
     thread INTEGER NOT NULL, step INTEGER NOT NULL, is_full INTEGER NOT NULL, data TEXT NOT NULL, status TEXT NOT NULL,
-    at TEXT NOT NULL, PRIMARY KEY (thread, step)) WITHOUT ROWID;
+    at TEXT NOT NULL, log TEXT NOT NULL DEFAULT '{}', PRIMARY KEY (thread, step)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tasks (
     thread INTEGER NOT NULL, path TEXT NOT NULL, visit INTEGER NOT NULL, applied INTEGER NOT NULL, result TEXT,
     PRIMARY KEY (thread, path, visit)) WITHOUT ROWID;
@@ -59,6 +60,9 @@ CREATE INDEX IF NOT EXISTS interrupts_open ON interrupts (thread) WHERE status I
 CREATE TABLE IF NOT EXISTS events (
     thread INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (thread, seq)) WITHOUT ROWID;
 """
+#: A file from before there was a log gets its column, empty: those steps cannot be replayed, and say so.
+_ADD_LOG = "ALTER TABLE checkpoints ADD COLUMN log TEXT NOT NULL DEFAULT '{}'"
+_CHECKPOINT = "INSERT INTO checkpoints (thread, step, is_full, data, status, at, log) VALUES (?,?,?,?,?,?,?)"
 _AT_PLACE = (
     "SELECT data, status, decision FROM interrupts"
     " WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision=?"
@@ -108,6 +112,7 @@ class SQLiteCheckpointer:
         # FULL: with NORMAL a power cut can lose an answer that somebody was told is recorded.
         self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;")
         self._db.executescript(_SCHEMA)
+        self._bring_up_to_date()
 
     def close(self) -> None:
         """Close the file."""
@@ -124,10 +129,7 @@ class SQLiteCheckpointer:
                 )
             except sqlite3.IntegrityError:
                 raise ThreadExists(f"graph {ref.graph_id!r} has a thread {ref.thread_id!r} already") from None
-            db.execute(
-                "INSERT INTO checkpoints VALUES (?,0,1,?,'ready',?)",
-                (cursor.lastrowid, data, self._clock.now().isoformat()),
-            )
+            db.execute(_CHECKPOINT, (cursor.lastrowid, 0, 1, data, "ready", self._clock.now().isoformat(), "{}"))
 
     async def load(self, ref: ThreadRef) -> Snapshot | None:
         with self._reading() as db:
@@ -246,6 +248,15 @@ class SQLiteCheckpointer:
             ).fetchone()
             return self._cells(db, row[0], full, step)
 
+    async def log(self, ref: ThreadRef, first: int = 0, limit: int = 500) -> Sequence[StepLog]:
+        with self._reading() as db:
+            rows = db.execute(
+                "SELECT step, status, log, is_full, data FROM checkpoints WHERE thread=? AND step>=?"
+                " ORDER BY step LIMIT ?",
+                (self._row(db, ref)[0], first, limit),
+            ).fetchall()
+        return [_step_log(*row) for row in rows]
+
     def events(self, ref: ThreadRef) -> list[Mapping[str, Any]]:
         """The stored timeline, oldest first; `at` as ISO text."""
         with self._reading() as db:
@@ -261,6 +272,11 @@ class SQLiteCheckpointer:
                 "SELECT data, status, decision FROM interrupts WHERE thread=? ORDER BY n", (self._row(db, ref)[0],)
             ).fetchall()
         return [_question(row) for row in rows]
+
+    def _bring_up_to_date(self) -> None:
+        with self._writing() as db:
+            if "log" not in {row[1] for row in db.execute("PRAGMA table_info(checkpoints)")}:
+                db.execute(_ADD_LOG)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -346,9 +362,8 @@ class SQLiteCheckpointer:
         is_full = delta_bytes > max(2 * full_bytes, self.SMALL) or commit.step - full_step >= self.MAX_ROWS
         data = _text(commit.full()) if is_full else delta
         at = self._clock.now().isoformat()
-        db.execute(
-            "INSERT INTO checkpoints VALUES (?,?,?,?,?,?)", (id, commit.step, int(is_full), data, str(status), at)
-        )
+        log = _text(dict(commit.log))
+        db.execute(_CHECKPOINT, (id, commit.step, int(is_full), data, str(status), at, log))
         return (commit.step, len(data), 0) if is_full else (full_step, full_bytes, delta_bytes)
 
 
@@ -362,6 +377,12 @@ def _ensure_task(db: sqlite3.Connection, id: int, key: TaskKey) -> None:
 
 def _result_row(result: TaskResult) -> tuple[str, int, str, bool]:
     return result.key.path, result.key.visit, _text(rules.result_to_json(result)), result.status in DONE
+
+
+def _step_log(step: int, status: str, log: str, is_full: int, data: str) -> StepLog:
+    body = orjson.loads(data)
+    cells, delta = (body, None) if is_full else (None, Delta(*body))
+    return StepLog(step, ThreadStatus(status), orjson.loads(log), cells, delta)
 
 
 def _question(row: Sequence[Any]) -> Interrupt:
