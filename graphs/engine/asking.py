@@ -25,6 +25,21 @@ EFFECT_SCHEMA = {
     "required": ["happened"],
 }
 
+TAKE, AGAIN = "take", "again"
+INHERITED_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "do": {
+            "title": "What to do here",
+            "oneOf": [
+                {"const": TAKE, "title": "Take its result"},
+                {"const": AGAIN, "title": "Do it again"},
+            ],
+        },
+    },
+    "required": ["do"],
+}
+
 
 def ask(
     message: str,

@@ -54,10 +54,20 @@ async def aonce(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPO
 
 
 async def settle(
-    scope: Scope, key: str, run: Callable[[], Any], mode: str = IDEMPOTENT, ordinal: int | None = None
+    scope: Scope,
+    key: str,
+    run: Callable[[], Any],
+    mode: str = IDEMPOTENT,
+    ordinal: int | None = None,
+    *,
+    harmless: bool = False,
 ) -> Json:
-    """The journaled result of the awaitable `run()` at the scope's next place under `key` (or at `ordinal`)."""
-    effect = Effect(scope, key, mode, ordinal)
+    """The journaled result of the awaitable `run()` at the scope's next place under `key` (or at `ordinal`).
+
+    `harmless` is for what changes nothing outside and depends on all that came before it, such as a model call, or only
+    wraps effects of its own: a fork runs it again without asking.
+    """
+    effect = Effect(scope, key, mode, ordinal, harmless=harmless)
     if effect.found():
         return effect.value()
     for entry in effect.beginning():
@@ -88,7 +98,9 @@ async def _call(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 class Effect:
     """One effect at one place of a task's journal, and what its mode makes of a beginning without an end."""
 
-    def __init__(self, scope: Scope, key: str, mode: str, ordinal: int | None = None) -> None:
+    def __init__(
+        self, scope: Scope, key: str, mode: str, ordinal: int | None = None, *, harmless: bool = False
+    ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode {mode!r} is none of {', '.join(sorted(MODES))}")
         if not isinstance(key, str) or not key or len(key) > canonical.MAX_KEY:
@@ -98,6 +110,8 @@ class Effect:
         self.key, self.ordinal = scope.place(key) if ordinal is None else (f"{scope.prefix}{key}", ordinal)
         self.inner = Scope(scope.task, f"{self.key}.{self.ordinal}/", f"{self.key}/{self.ordinal}", scope.call)
         self._entry = scope.task.journal.effect(self.key, self.ordinal)
+        # What took place in the parent of a fork stands here until this thread has an entry of its own.
+        self._inherited = None if harmless or self._entry else scope.task.journal.inherited(self.key, self.ordinal)
 
     def found(self) -> bool:
         """Whether the journal holds the result."""
@@ -108,7 +122,10 @@ class Effect:
         return None if self._entry is None else canonical.copy(self._entry.value)
 
     def beginning(self) -> list[JournalEntry]:
-        """What to record before it runs. Asks a person first where an earlier beginning has no end (F9)."""
+        """What to record before it runs. Asks a person first where an earlier beginning has no end (F9), and in a fork
+        where it took place in the thread that this one was forked from (E25)."""
+        if self._inherited is not None and self._takes(self._inherited):
+            return [self._known(self._inherited.value["result"])]
         if self.mode != AT_MOST_ONCE:
             return []
         begun = 0
@@ -131,6 +148,23 @@ class Effect:
     def _known(self, result: Json) -> JournalEntry:
         self._entry = JournalEntry(self.key, self.ordinal, "done", result, self.mode)
         return self._entry
+
+    def _takes(self, inherited: JournalEntry) -> bool:
+        """Whether the parent's result stands: always for a pure effect, else by a person's word."""
+        if self.mode == PURE and inherited.value["done"]:
+            return True
+        told = "took place" if inherited.value["done"] else "was cut off while it ran"
+        draft = asking.build(
+            self.scope,
+            "effect",
+            f"“{self.key}” of {self.scope.task.node_id} {told} in the thread that this one was forked from. "
+            "Take its result, or do it again?",
+            payload={"effect": self.key, "result": inherited.value["result"], "forked_from": inherited.value["thread"]},
+            schema=asking.INHERITED_SCHEMA,
+            reason="effect_in_parent",
+        )
+        verdict = answers.delivered(self.scope.task.pose(draft, f"inherited:{self.key}.{self.ordinal}", 0))
+        return bool(verdict["do"] == asking.TAKE)
 
     def _ask_whether_it_happened(self, begun: int) -> dict[str, Any]:
         draft = asking.build(

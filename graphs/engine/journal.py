@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from graphs.engine import canonical
@@ -16,10 +16,14 @@ MAX_REVISION = 3
 
 
 class Journal:
-    """One task's settled effects and its questions, read by `(key, ordinal)`."""
+    """One task's settled effects and its questions, read by `(key, ordinal)`.
 
-    def __init__(self, record: TaskRecord) -> None:
+    `inherited` are effects of the same task in the thread that this one was forked from (see forking.py).
+    """
+
+    def __init__(self, record: TaskRecord, inherited: Sequence[JournalEntry] = ()) -> None:
         self.record = record
+        self._inherited = {(entry.key, entry.ordinal): entry for entry in inherited}
         self._effects = {(entry.key, entry.ordinal): entry for entry in record.journal}
         self._questions: dict[tuple[str, int], Interrupt] = {}
         for question in record.interrupts:
@@ -28,6 +32,10 @@ class Journal:
     def effect(self, key: str, ordinal: int) -> JournalEntry | None:
         """The settled (or begun) effect at this place."""
         return self._effects.get((key, ordinal))
+
+    def inherited(self, key: str, ordinal: int) -> JournalEntry | None:
+        """What took place here in the thread that this one was forked from, where nothing has been settled here yet."""
+        return self._inherited.get((key, ordinal))
 
     def effects(self, key: str) -> Iterator[JournalEntry]:
         """All effects under one key, by ordinal."""

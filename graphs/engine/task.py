@@ -6,7 +6,7 @@ import asyncio
 import traceback
 from typing import Any
 
-from graphs.engine import asking
+from graphs.engine import asking, forking
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
 from graphs.engine.errors import PauseSwallowed, SaysoError
@@ -29,7 +29,7 @@ class TaskRun:
         self.host = host
         self.task = task
         self.node = task.place.node
-        self.journal = Journal(record)
+        self.journal = Journal(record, forking.inherited(host.machine.cells, task.key))
         self.ctx = self._context()
         self.current = NodePass(host, task, self.ctx)
         self.started = 0.0
@@ -83,7 +83,7 @@ class TaskRun:
             self._refuse_swallowed()
             return self._finished(targets)
         except Entered:
-            return Ran(self.task, entered=True)
+            return Ran(self.task, entered=True, writes=tuple(self.ctx.state.writes))
         except GraphInterrupt as pause:
             return await self._paused(pause)
         except TaskEnded as ended:

@@ -10,7 +10,7 @@ T = ThreadStatus
 I = InterruptStatus  # noqa: E741
 
 THREAD_MOVES: Mapping[ThreadStatus, frozenset[ThreadStatus]] = {
-    T.READY: frozenset({T.RUNNING, T.QUARANTINED, T.CANCELLED}),
+    T.READY: frozenset({T.RUNNING, T.SUSPENDED, T.QUARANTINED, T.CANCELLED}),
     T.RUNNING: frozenset(
         {
             T.READY,
@@ -24,7 +24,8 @@ THREAD_MOVES: Mapping[ThreadStatus, frozenset[ThreadStatus]] = {
             T.COMPLETED,
         }
     ),
-    T.INTERRUPTED: frozenset({T.READY, T.CANCELLED}),
+    T.INTERRUPTED: frozenset({T.READY, T.SUSPENDED, T.CANCELLED}),
+    # Only a person resumes it: an answer that comes meanwhile is recorded and waits with it.
     T.SUSPENDED: frozenset({T.READY, T.CANCELLED}),
     T.WAITING_VERSION: frozenset({T.READY, T.CANCELLED}),
     T.QUARANTINED: frozenset({T.READY, T.CANCELLED}),

@@ -85,6 +85,8 @@ class Thread(models.Model):
     cancel_at = models.DateTimeField(null=True, blank=True, help_text="When somebody asked to cancel it.")
     cancel_reason = models.CharField(max_length=300, blank=True)
     suspend_at = models.DateTimeField(null=True, blank=True, help_text="When somebody asked to suspend it.")
+    suspended_by = models.CharField(max_length=150, blank=True)
+    suspend_reason = models.CharField(max_length=300, blank=True)
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks")
     parent_step = models.PositiveIntegerField(null=True, blank=True, help_text="The parent's checkpoint it began with.")
     created_at = models.DateTimeField(default=timezone.now)
