@@ -13,6 +13,7 @@ from graphs.engine.binding import Binder
 from graphs.engine.context import Context
 from graphs.engine.effects import MODES
 from graphs.engine.errors import DefinitionError
+from graphs.engine.functions import FunctionNode
 from graphs.engine.policies import ONCE, NodeRetryPolicy
 from graphs.engine.ports import Checkpointer
 
@@ -103,6 +104,9 @@ class Place:
 class Graph:
     """Builds a graph. `Graph.new("id").node(...).edge(...).entry(...).terminal(...).compile()`."""
 
+    #: Whether two terminals that both put out are a mistake (W45).
+    single_output = False
+
     def __init__(
         self,
         id: str,
@@ -152,6 +156,12 @@ class Graph:
         `crash` is idempotent, pure or at_most_once; `rerun_on_resume` says whether an answered `RequestInput` runs it
         again."""
         _plain_id(id, "node")
+        if isinstance(body, FunctionNode):
+            given = {"retry": retry, "timeout": timeout, "on_error": on_error, "rerun_on_resume": rerun_on_resume}
+            named = {"join": join, "crash": crash, "label": label}
+            plain = {"join": "merge", "crash": "idempotent", "label": ""}
+            told = {name: value for name, value in {**given, **named}.items() if value not in (None, plain.get(name))}
+            return self.node(id, body.func, **{**body.options, **told})
         if id in self._nodes:
             raise DefinitionError(f"node {id!r} is defined twice")
         if isinstance(body, Graph):
@@ -219,6 +229,7 @@ class CompiledGraph:
         self.id, self.title, self.description = built.id, built.title, built.description
         self.version, self.queue, self.pause = built.version, built.queue, built.pause
         self.budgets = built.budgets
+        self.single_output = built.single_output
         self.checkpointer = checkpointer
         self.input_schema = schemas.of(built.input_schema)
         self.channels = state.channels(built.state)

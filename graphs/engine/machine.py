@@ -57,7 +57,19 @@ class Frame:
         """The only terminal's output, or where several fired, a dict by terminal in node order."""
         if len(self.outputs) == 1:
             return next(iter(self.outputs.values()))
+        if self.graph.single_output:
+            return next((value for value in self.outputs.values() if value is not None), None)
         return {id: self.outputs[id] for id in self.graph.nodes if id in self.outputs} or None
+
+    def fault(self) -> tuple[str, str] | None:
+        """What is wrong with how this graph ended, as code and text: no terminal fired (Z53), or two of a workflow did
+        and put something out (W45)."""
+        if not self.outputs:
+            return "dead_end", "nothing is left to run and no terminal fired"
+        put_out = [id for id in self.graph.nodes if self.outputs.get(id) is not None]
+        if self.graph.single_output and len(put_out) > 1:
+            return "misconfigured", f"{' and '.join(map(repr, put_out))} both put out; only one end of a workflow may"
+        return None
 
 
 Gate = Callable[[Place], bool]

@@ -262,15 +262,12 @@ def _fire(machine: Machine, frame: Frame, node_id: str) -> None:
 
 def _end_frame(machine: Machine, frame: Frame, applied: Applied) -> None:
     assert frame.outer is not None
-    outer, output, fired = machine.tasks[frame.outer], frame.output(), bool(frame.outputs)
+    outer, output, fault = machine.tasks[frame.outer], frame.output(), frame.fault()
     machine.close_frame(frame)
     edges = outer.frame.graph.outgoing[outer.place.node.id]
-    if not fired:
-        error = {
-            "type": "dead_end",
-            "message": f"nested graph {frame.graph.id!r} ended and no terminal fired",
-            "traceback": "",
-        }
+    if fault is not None:
+        kind, text = fault
+        error = {"type": kind, "message": f"nested graph {frame.graph.id!r}: {text}", "traceback": ""}
         outer.nested = False
         machine.fail(outer)
         applied.results.append(TaskResult(outer.key, TaskStatus.FAILED, error=error))
@@ -308,11 +305,12 @@ def _error_of(failed: list[Active], applied: Applied) -> dict[str, Json] | None:
 
 
 def _end(machine: Machine, applied: Applied) -> None:
-    if machine.root.outputs:
+    fault = machine.root.fault()
+    if fault is None:
         applied.status, applied.output = ThreadStatus.COMPLETED, machine.root.output()
         return
     applied.status = ThreadStatus.FAILED
-    applied.error = {"type": "dead_end", "message": "nothing is left to run and no terminal fired", "path": ""}
+    applied.error = {"type": fault[0], "message": fault[1], "path": ""}
 
 
 def _paused_or_running(machine: Machine, ran: list[Ran]) -> ThreadStatus:
