@@ -30,10 +30,11 @@ THREAD_MOVES: Mapping[ThreadStatus, frozenset[ThreadStatus]] = {
     T.WAITING_VERSION: frozenset({T.READY, T.CANCELLED}),
     T.QUARANTINED: frozenset({T.READY, T.CANCELLED}),
     T.FAILED: frozenset({T.READY, T.CANCELLED}),
-    T.REJECTED: frozenset({T.READY}),
+    T.REJECTED: frozenset({T.READY, T.RUNNING}),
     T.CANCELLED: frozenset(),
-    # A message to a completed thread is its next turn.
-    T.COMPLETED: frozenset({T.READY}),
+    # A message to a completed or rejected thread is its next turn: in an installation it waits for a job, a `Runner`
+    # that holds the thread's lease goes on with it at once.
+    T.COMPLETED: frozenset({T.READY, T.RUNNING}),
 }
 
 INTERRUPT_MOVES: Mapping[InterruptStatus, frozenset[InterruptStatus]] = {
