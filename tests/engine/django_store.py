@@ -42,7 +42,7 @@ def read(function: Callable[[], T]) -> T:
 
 def _questions(ref: ThreadRef) -> list[Interrupt]:
     where = "k.thread_id = (SELECT id FROM graphs_thread WHERE graph_id = %s AND thread_id = %s)"
-    return loading.questions(where, list((ref.graph_id, ref.thread_id)))
+    return loading.questions(where, [ref.graph_id, ref.thread_id])
 
 
 def _events(ref: ThreadRef) -> list[dict[str, Any]]:

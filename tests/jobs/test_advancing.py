@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,83 +10,18 @@ from django.db import connection, connections, transaction
 
 from graphs import queue
 from graphs.actions import leases, sweeping, threads
-from graphs.actions.decisions import Given, decide
 from graphs.engine import loop
 from graphs.engine.asking import ask
 from graphs.engine.context import Context
-from graphs.engine.graph import CompiledGraph, Graph
+from graphs.engine.graph import Graph
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from graphs.jobs.background import publish
 from graphs.jobs.threads import advance
-from graphs.library import registry
 from graphs.models import Decision, Interrupt, Lease, OutboxMessage, Thread
+from tests.jobs.running import Shelf, answer, asks, elsewhere, graph
 from tests.records import statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Shelf:
-    """The graphs that this test has registered."""
-
-    def __init__(self) -> None:
-        self.graphs: dict[str, CompiledGraph] = {}
-
-    def put(self, graph: CompiledGraph) -> None:
-        self.graphs[graph.id] = graph
-
-    def entries(self) -> tuple[registry.Entry, ...]:
-        return tuple(registry.Entry(graph.id, "tests", graph) for graph in self.graphs.values())
-
-
-@pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
-    shelf = Shelf()
-    monkeypatch.setattr(registry, "entries", shelf.entries)
-    yield shelf
-
-
-@pytest.fixture
-def root(db: None) -> User:
-    return User.objects.create_superuser("root")
-
-
-def graph(*nodes: tuple[str, Callable[..., Any]], id: str = "g", version: str = "1") -> CompiledGraph:
-    """A chain of these nodes."""
-    made = Graph.new(id, version=version)
-    names = [name for name, _ in nodes]
-    for name, body in nodes:
-        made.node(name, body)
-    for source, target in itertools.pairwise(names):
-        made.edge(source, target)
-    return made.entry(names[0]).terminal(names[-1]).compile()
-
-
-def asks(value: Any) -> dict[str, Any]:
-    decision = ask("May I?", payload={"value": value})
-    return {"approved": decision.approved, "by": decision.reviewer}
-
-
-def answer(actor: User, row: Interrupt | None = None, outcome: Outcome = Outcome.APPROVED) -> None:
-    row = row or Interrupt.objects.waiting().get()
-    decide(actor, [Given(str(row.pk), row.version, row.digest, outcome)], channel="test")
-
-
-def elsewhere(work: Callable[[], Any]) -> None:
-    """Do it as another process would: in a thread with a connection of its own."""
-    problems: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            problems.append(error)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join(30)
-    assert not thread.is_alive() and not problems, problems
 
 
 def test_a_run_pauses_and_resumes_at_its_question(shelf: Shelf, root: User) -> None:
