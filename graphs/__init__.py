@@ -24,15 +24,19 @@ _PLACES = {
     "graphs.engine.events": (
         "GRAPH_END GRAPH_START NODE_END NODE_ERROR NODE_INTERRUPT NODE_START NODE_STREAM SUPERSTEP_END SUPERSTEP_START"
     ),
+    "graphs.engine.granularity": "ResponseGranularity StreamChunk StreamEvent",
     "graphs.engine.graph": "Budgets CompiledGraph Graph",
     "graphs.engine.hooks": "AfterNodeCallEvent BeforeNodeCallEvent HookProvider HookRegistry",
     "graphs.engine.interrupts": "Decision GraphInterrupt GraphResume Interrupt InterruptException",
+    "graphs.engine.messages": "Message",
     "graphs.engine.outputs": "Event RequestInput",
     "graphs.engine.policies": "NodeRetryPolicy",
+    "graphs.engine.responses": "pending_interrupt",
     "graphs.engine.results": "GraphRunResult GraphRunResultStreaming GraphRunStatus GraphState",
     "graphs.engine.runner": "GraphRunner Runner",
     "graphs.engine.state": "Channel",
     "graphs.engine.statuses": "Outcome",
+    "graphs.engine.swallowed": "assert_no_pause_swallowed",
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
 

@@ -14,6 +14,7 @@ from graphs.engine.context import Context
 from graphs.engine.effects import MODES
 from graphs.engine.errors import DefinitionError
 from graphs.engine.functions import FunctionNode
+from graphs.engine.invocable import Invocable
 from graphs.engine.policies import ONCE, NodeRetryPolicy
 from graphs.engine.ports import Checkpointer
 
@@ -220,7 +221,7 @@ class Graph:
         return CompiledGraph(self, checkpointer, tuple(interrupt_before), tuple(interrupt_after))
 
 
-class CompiledGraph:
+class CompiledGraph(Invocable):
     """An immutable definition with a fingerprint; what threads are pinned to."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """Messages of a conversation, JSON in the `messages` channel: roles, text, tool calls and their results.
 
 A block is `{"text": …}`, `{"toolUse": {"toolUseId", "name", "input"}}` or
-`{"toolResult": {"toolUseId", "status", "content": [{"text"} or {"json"}]}}`; results of tools stand in a user's message.
+`{"toolResult": {"toolUseId", "status", "content": [{"text"} or {"json"}]}}`; tools' results stand in a user's message.
 """
 
 from __future__ import annotations

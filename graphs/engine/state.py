@@ -36,7 +36,7 @@ MESSAGES = Channel("messages")
 
 
 def rule(declared: Mapping[str, Channel], name: str) -> Channel:
-    """How writes to a channel become its value; `messages` grows where nobody declared it, any other one is replaced."""
+    """How writes to a channel become its value; where nobody declared it, `messages` grows and others are replaced."""
     return declared.get(name) or (MESSAGES if name == "messages" else LAST)
 
 
