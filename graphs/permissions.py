@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 DECIDERS = (Right.DECIDE, Right.ADMINISTER)
+#: What is done to a thread as a whole.
+STEERING = ("cancel", "suspend", "resume", "retry", "fork")
 
 
 def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
-    """May this person do `action` (view, decide, comment, start, cancel, retry, administer, operate) to `obj`?
+    """May this person do `action` to `obj`?
 
-    `obj` is an Interrupt, Thread, Conversation, Comment, Decision or ApprovalQueue; `start` and `operate` need none.
+    Actions are view, decide, comment, start, administer, operate, and for threads cancel, suspend, resume, retry, fork
+    and migrate. `obj` is an Interrupt, Thread, Conversation, Comment, Decision or ApprovalQueue; `start` and `operate`
+    need none.
     """
     if not user.is_authenticated or not user.is_active:
         return False
@@ -31,8 +35,8 @@ def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
         "view": may_view,
         "comment": may_view,
         "decide": may_decide,
-        "cancel": may_steer,
-        "retry": may_steer,
+        **dict.fromkeys(STEERING, may_steer),
+        "migrate": may_migrate,
         "administer": may_administer,
     }[action]
     return obj is not None and check(user, obj)
@@ -65,8 +69,13 @@ def may_decide(user: User | AnonymousUser, obj: Any) -> bool:
 
 
 def may_steer(user: User | AnonymousUser, obj: Any) -> bool:
-    """Cancel and retry are the requester's and the operators'."""
+    """A thread is its requester's to steer, and the operators'."""
     return isinstance(obj, Thread) and (operates(user) or obj.conversation.requester_id == user.pk)
+
+
+def may_migrate(user: User | AnonymousUser, obj: Any) -> bool:
+    """Definitions are the operators' alone."""
+    return isinstance(obj, Thread) and operates(user)
 
 
 def may_administer(user: User | AnonymousUser, obj: Any) -> bool:

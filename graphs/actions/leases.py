@@ -103,7 +103,7 @@ def quarantine(pk: int) -> None:
     )
     Lease.objects.filter(pk=pk).update(expires_at=None, holder="")
     thread = Thread.objects.select_related("conversation").get(pk=pk)
-    audit.record(CLOCK, "quarantine", "thread", thread.uid)
+    audit.record(CLOCK, "quarantine", "thread", thread.uid, {"acquisitions": PATIENCE})
     outbox.put(hints.thread_changed(thread))
     logger.error("thread %s is quarantined: %s", thread.uid, reason)
 
@@ -174,6 +174,8 @@ def hand_over(
         calm = {"barren": 0} if status == ThreadStatus.WAITING_VERSION else {}
         if not mine.update(expires_at=None, holder="", **calm):
             return False
+        if status == ThreadStatus.READY and threads.rest_suspended(held.thread_id):
+            return True
         running = Thread.objects.filter(pk=held.thread_id, status=ThreadStatus.RUNNING)
         changes = {"error": {"type": "DefinitionChanged", "message": why}} if why else {}
         if running.update(status=status, ready_at=Now() + pause, updated_at=Now(), **changes) and why:
@@ -193,6 +195,8 @@ def rest(held: Held) -> bool:
         if not mine.update(expires_at=None, holder="", barren=0):
             return False
         thread = Thread.objects.select_for_update(no_key=True).get(pk=held.thread_id)
+        if threads.rest_suspended(thread.pk):
+            return True
         unseen = Decision.objects.filter(
             interrupt__thread=thread, interrupt__task__applied=False, effective_at__gt=thread.updated_at
         ).exists()

@@ -108,6 +108,8 @@ def free(pk: int) -> bool:
         if not leases.take_away(pk):
             return False
         failpoints.reach("sweep_lease_before_commit")
+        if threads.rest_suspended(pk):
+            return True
         running = Thread.objects.filter(pk=pk, status=ThreadStatus.RUNNING)
         return running.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now()) == 1
 
@@ -147,7 +149,8 @@ def expire(question: Interrupt) -> bool:
 
 
 def revive_answered() -> int:
-    """Paused threads with a verdict that counts by now and nobody woke: the net under every lost wake-up (F22)."""
+    """Threads that wait for people, have a verdict that counts by now and that nobody woke: the net under every lost
+    wake-up (F22). A suspended one is woken by its resume alone."""
     answered = Q(
         interrupts__status=InterruptStatus.CLOSED,
         interrupts__task__applied=False,
@@ -155,12 +158,12 @@ def revive_answered() -> int:
         # One from before the pause was seen by the commit that paused, which looks again (F22).
         interrupts__decisions__effective_at__gt=F("updated_at"),
     )
-    paused = Thread.objects.filter(answered, status__in=[ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED])
+    paused = Thread.objects.filter(answered, status=ThreadStatus.INTERRUPTED)
     return sum(wake(pk) for pk in list(paused.values_list("pk", flat=True).distinct()[:AT_ONCE]))
 
 
 def wake(pk: int) -> bool:
-    paused = Thread.objects.filter(pk=pk, status__in=[ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED])
+    paused = Thread.objects.filter(pk=pk, status=ThreadStatus.INTERRUPTED)
     return paused.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now()) == 1
 
 

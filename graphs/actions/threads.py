@@ -1,4 +1,4 @@
-"""Starting, retrying and cancelling threads."""
+"""Starting, forking, suspending, retrying and cancelling threads."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 START = "start"
 ID_LIMIT = 200
+REASON_LIMIT = 250
 
 
 def start(
@@ -53,13 +54,13 @@ def start(
     # Serialising and planning need no lock, so they are done before there is one.
     begun = superstep.begin(graph, valid_input(graph, input))
     name = valid_id(thread_id)
-    if known := submitted(actor, submission_key):
+    if known := submitted(actor, START, submission_key):
         return known
     try:
         return insert(actor, graph, begun, name, submission_key, channel, conversation)
     except IntegrityError:
         # Either the same submission won a race against this one, or the id is taken.
-        if known := submitted(actor, submission_key):
+        if known := submitted(actor, START, submission_key):
             return known
         if Thread.objects.filter(graph_id=graph.id, thread_id=name).exists():
             raise ThreadExists(f"There is a thread {name!r} of {graph.id!r} already.") from None
@@ -94,10 +95,10 @@ def valid_id(thread_id: str | None) -> str:
     return thread_id
 
 
-def submitted(actor: Person, key: str | None) -> Thread | None:
-    if not key:
+def submitted(actor: Actor, scope: str, key: str | None) -> Thread | None:
+    if not key or isinstance(actor, System):
         return None
-    found = IdempotencyKey.objects.filter(scope=START, user_id=person_id(actor), key=key).first()
+    found = IdempotencyKey.objects.filter(scope=scope, user_id=person_id(actor), key=key).first()
     return Thread.objects.select_related("conversation").filter(pk=found.result).first() if found else None
 
 
@@ -117,16 +118,18 @@ def insert(
         )
         thread = new_thread(graph.id, name, begun, chat, title)
         store.create(thread, begun)
-        if submission_key:
-            IdempotencyKey.objects.create(
-                scope=START, user_id=person_id(actor), key=submission_key, result=str(thread.pk)
-            )
+        remember(actor, START, submission_key, thread)
         facts = {"graph": graph.id, "input": canonical.digest(begun.input)}
         audit.record(actor, "start", "thread", thread.uid, facts, channel)
         outbox.put([outbox.wake(describe(thread)), *hints.thread_changed(thread)])
         failpoints.reach("start_before_commit")
     failpoints.reach("start_after_commit")
     return thread
+
+
+def remember(actor: Actor, scope: str, key: str | None, thread: Thread) -> None:
+    if key and not isinstance(actor, System):
+        IdempotencyKey.objects.create(scope=scope, user_id=person_id(actor), key=key, result=str(thread.pk))
 
 
 def new_thread(graph_id: str, thread_id: str, begun: ThreadStart, chat: Conversation, title: str = "") -> Thread:
@@ -164,6 +167,8 @@ def retry(actor: Actor, thread: Thread) -> Thread:
     return thread
 
 
+#: What a thread's row says that nobody wants suspended.
+NOT_SUSPENDED: dict[str, Any] = {"suspend_at": None, "suspended_by": "", "suspend_reason": ""}
 REVIVABLE = (ThreadStatus.FAILED, ThreadStatus.QUARANTINED, ThreadStatus.WAITING_VERSION)
 
 
@@ -171,7 +176,8 @@ def revive(thread: Thread) -> bool:
     """Make a locked thread ready again; False where its status does not allow it."""
     assert connection.in_atomic_block
     stopped = Thread.objects.filter(pk=thread.pk, status__in=REVIVABLE)
-    if not stopped.update(status=ThreadStatus.READY, ready_at=Now(), updated_at=Now(), error=None, ended_at=None):
+    woken = {"status": ThreadStatus.READY, "ready_at": Now(), "updated_at": Now(), **NOT_SUSPENDED}
+    if not stopped.update(error=None, ended_at=None, **woken):
         return False
     store.reset_failed(thread.pk)
     # The acquisitions that led to quarantine are forgiven: a person has looked at it.
@@ -205,7 +211,7 @@ def cancel(actor: Actor, thread: Thread, reason: str = "") -> Thread:
         locked = lock(thread)
         if locked.status not in sources(ThreadStatus.CANCELLED):
             raise NotPossible(f"This thread is {locked.get_status_display()} and cannot be cancelled.")
-        why = reason.replace("\x00", "").strip()[:250] or f"cancelled by {actor_name(actor)}"
+        why = tidy(reason) or f"cancelled by {actor_name(actor)}"
         audit.record(actor, "cancel", "thread", thread.uid, {"reason": canonical.digest(why)})
         Thread.objects.filter(pk=thread.pk).update(cancel_at=Now(), cancel_reason=why)
         locked.cancel_reason = why
@@ -214,6 +220,73 @@ def cancel(actor: Actor, thread: Thread, reason: str = "") -> Thread:
         else:
             outbox.put(hints.thread_changed(locked))
         failpoints.reach("cancel_before_commit")
+    thread.refresh_from_db()
+    return thread
+
+
+def tidy(reason: str) -> str:
+    return reason.replace("\x00", "").strip()[:REASON_LIMIT]
+
+
+def suspend(actor: Actor, thread: Thread, reason: str = "") -> Thread:
+    """Keep a thread from going on until it is resumed: at once where no job works on it, else at its next commit (E17).
+
+    Its questions stay open; answers to them are recorded and wake nobody. Raises NotFound or NotAllowed, and
+    NotPossible where the thread has ended, has been set aside, or is suspended already.
+    """
+    require(actor, "suspend", thread)
+    with transaction.atomic():
+        locked = lock(thread)
+        if locked.suspend_at is not None:
+            raise NotPossible("This thread is suspended already, or about to be.")
+        if locked.cancel_at is not None:
+            raise NotPossible("This thread is being cancelled.")
+        if locked.status not in sources(ThreadStatus.SUSPENDED):
+            raise NotPossible(f"This thread is {locked.get_status_display()} and cannot be suspended.")
+        why = tidy(reason)
+        asked = {"suspend_at": Now(), "suspended_by": actor_name(actor), "suspend_reason": why, "updated_at": Now()}
+        Thread.objects.filter(pk=thread.pk).update(**asked)
+        if locked.status != ThreadStatus.RUNNING:
+            Thread.objects.filter(pk=thread.pk).update(status=ThreadStatus.SUSPENDED)
+        audit.record(actor, "suspend", "thread", thread.uid, {"reason": canonical.digest(why)})
+        outbox.put(hints.thread_changed(locked))
+        failpoints.reach("suspend_before_commit")
+    thread.refresh_from_db()
+    return thread
+
+
+def rest_suspended(pk: int) -> bool:
+    """Suspend a thread whose job ends or has died, where somebody asked for that; False where nobody did.
+
+    Without it the request would wait for a superstep that must not begin any more.
+    """
+    assert connection.in_atomic_block
+    asked = Thread.objects.filter(pk=pk, status=ThreadStatus.RUNNING, suspend_at__isnull=False)
+    if not asked.update(status=ThreadStatus.SUSPENDED, updated_at=Now()):
+        return False
+    outbox.put(hints.thread_changed(Thread.objects.select_related("conversation").get(pk=pk)))
+    return True
+
+
+def resume(actor: Actor, thread: Thread) -> Thread:
+    """Let a suspended thread go on, with the answers that came meanwhile; or take back a request to suspend it.
+
+    Raises NotFound or NotAllowed, and NotPossible where nobody has suspended it.
+    """
+    require(actor, "resume", thread)
+    with transaction.atomic():
+        locked = lock(thread)
+        resting = locked.status == ThreadStatus.SUSPENDED
+        if not resting and (locked.status != ThreadStatus.RUNNING or locked.suspend_at is None):
+            raise NotPossible(f"Only a suspended thread can be resumed; this one is {locked.get_status_display()}.")
+        Thread.objects.filter(pk=thread.pk).update(updated_at=Now(), **NOT_SUSPENDED)
+        messages = hints.thread_changed(locked)
+        if resting:
+            Thread.objects.filter(pk=thread.pk).update(status=ThreadStatus.READY, ready_at=Now())
+            messages.append(outbox.wake(describe(locked)))
+        audit.record(actor, "resume", "thread", thread.uid)
+        outbox.put(messages)
+        failpoints.reach("resume_before_commit")
     thread.refresh_from_db()
     return thread
 
@@ -228,6 +301,7 @@ def finish_cancelled(thread: Thread) -> list[OutboxMessage]:
         error={"type": "Cancelled", "message": why},
         active=None,
         cancel_at=None,
+        suspend_at=None,
         next_seq=F("next_seq") + 1,
         ended_at=Now(),
         updated_at=Now(),

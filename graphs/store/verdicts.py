@@ -63,10 +63,10 @@ def number(interrupt_id: UUID, seq: int) -> None:
 
 
 def wake(thread_id: int) -> bool:
-    """Make a thread that waited ready; False where it does not wait."""
+    """Make a thread that waited for people ready; False where it does not, or somebody suspended it (E17)."""
     changed = sql.execute(
         f"UPDATE graphs_thread SET status = 'ready', ready_at = {sql.now()}, updated_at = {sql.now()}"
-        " WHERE id = %s AND status IN ('interrupted', 'suspended')",
+        " WHERE id = %s AND status = 'interrupted'",
         [thread_id],
     )
     return changed == 1

@@ -161,8 +161,8 @@ def create(thread: Thread, start: ThreadStart) -> None:
 def write_superstep(thread_id: int, token: int, superstep: Superstep) -> ThreadStatus | None:
     """Write one superstep: at most four statements, and one more for new blobs.
 
-    Returns the status that the thread now has (`cancelled` where somebody asked for that meanwhile), or None where the
-    step or the token is no longer the one that this holder knows; then nothing was written.
+    Returns the status that the thread now has (`cancelled` or `suspended` where somebody asked for that meanwhile), or
+    None where the step or the token is no longer the one that this holder knows; then nothing was written.
     """
     assert connection.in_atomic_block
     with connection.cursor() as cursor:
@@ -208,7 +208,9 @@ def checkpoint_row(thread_id: int, superstep: Superstep, status: str) -> tuple[A
 def thread_statement() -> str:
     # The subquery locks the lease on PostgreSQL: a take-over could otherwise slip in between this check and the commit.
     return (
-        "UPDATE graphs_thread SET step = %s, status = CASE WHEN cancel_at IS NULL THEN %s ELSE 'cancelled' END,"
+        "UPDATE graphs_thread SET step = %s, status = CASE WHEN cancel_at IS NOT NULL THEN 'cancelled'"
+        " WHEN suspend_at IS NOT NULL AND %s THEN 'suspended' ELSE %s END,"
+        " suspend_at = CASE WHEN %s THEN suspend_at END,"
         " next_seq = COALESCE(%s, next_seq), active = %s, output = %s, error = %s, full_step = %s, full_size = %s,"
         f" tail_size = %s, updated_at = {sql.now()}, ended_at = %s WHERE id = %s AND step = %s AND EXISTS"
         f" (SELECT 1 FROM graphs_lease WHERE thread_id = %s AND token = %s {sql.locking('FOR UPDATE')})"
@@ -217,9 +219,13 @@ def thread_statement() -> str:
 
 
 def thread_row(commit: Commit, tail: Tail, at: datetime, packer: Packer) -> list[Any]:
+    # An end is an end; what would go on or wait is suspended where somebody asked for that.
+    goes_on = commit.status not in ENDED
     return [
         commit.step,
+        goes_on,
         str(commit.status),
+        goes_on,
         commit.events[-1]["seq"] + 1 if commit.events else None,
         packer.column([key.path for key in commit.active] or None),
         packer.column(commit.output),
