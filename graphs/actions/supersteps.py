@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from graphs import outbox, store
@@ -65,13 +66,15 @@ class Grip:
 class DjangoCheckpointer:
     """Where threads are kept in an installation; passes the store specification in `tests/store`.
 
-    A job gives the lease it has claimed, and `queue`, its graph's queue for questions that name none. Without a lease
-    the first write takes the thread's, so that `Runner` works in any process of the installation; `actor` is who it
-    acts for. All methods hop to the job's main thread and its one connection.
+    A job gives the lease it has claimed, and `queue`, its graph's queue for questions that name none. Without one
+    `holding` takes the thread's, renews it and gives it back, so that `Runner` works in any process of the
+    installation; outside of it the first write takes it, for its time and no longer. `actor` is who it acts for.
+    All methods hop to the job's main thread and its one connection.
     """
 
     def __init__(self, held: leases.Held | None = None, *, queue: str = "", actor: Actor = ENGINE) -> None:
         self.grips: dict[ThreadRef, Grip] = {}
+        self.keeping: dict[ThreadRef, ExitStack] = {}
         self.held = held
         self.queue = queue
         self.actor = actor
@@ -80,8 +83,25 @@ class DjangoCheckpointer:
         """Whether the thread's lease is still to be given back; the commit that pauses or ends it has done that."""
         return ref in self.grips
 
+    @asynccontextmanager
+    async def holding(self, ref: ThreadRef) -> AsyncIterator[None]:
+        """Take the thread's lease, renew it, and give it back at the end of the block, however that comes (R3). A job
+        has done that already. Raises ThreadBusy where another process holds the thread."""
+        if self.held is not None or ref in self.keeping:
+            yield
+            return
+        with ExitStack() as kept:
+            self.keeping[ref] = kept
+            try:
+                await hop(self._keep, ref)
+                yield
+            finally:
+                del self.keeping[ref]
+                kept.close()
+                await hop(self._let_go, ref)
+
     async def create(self, ref: ThreadRef, start: ThreadStart) -> None:
-        """Write a new thread, ready and unclaimed. Raises ThreadExists."""
+        """Write a new thread, ready; unclaimed, unless it is held already by `holding`. Raises ThreadExists."""
         await hop(self._create, ref, start)
 
     async def load(self, ref: ThreadRef) -> Snapshot | None:
@@ -137,8 +157,30 @@ class DjangoCheckpointer:
                 )
                 thread = threads.new_thread(ref.graph_id, ref.thread_id, start, chat)
                 store.create(thread, start)
+                # In the same transaction: a worker would otherwise find a ready thread that nobody holds.
+                if ref in self.keeping:
+                    self._keep(ref)
         except IntegrityError:
             raise ThreadExists(f"There is a thread {ref.thread_id!r} of {ref.graph_id!r} already.") from None
+
+    def _keep(self, ref: ThreadRef) -> None:
+        thread = store.find(ref)
+        if thread is None:
+            return
+        grip = self.grips.get(ref)
+        mine = grip is not None and store.renew(thread.pk, grip.held.token, settings.SAYSO_LEASE_SECONDS)
+        held = grip.held if grip is not None and mine else leases.take(thread)
+        tail = store.Tail(thread.full_step, thread.full_size, thread.tail_size)
+        self.grips[ref] = Grip(thread, held, tail, self.queue)
+        self.keeping[ref].enter_context(leases.kept(held))
+
+    def _let_go(self, ref: ThreadRef) -> None:
+        grip = self.grips.pop(ref, None)
+        if grip is None:
+            return  # the commit that paused or ended the thread has given its lease back
+        running = Thread.objects.filter(pk=grip.thread.pk, status=ThreadStatus.RUNNING).exists()
+        give_back = leases.hand_over if running else leases.rest
+        give_back(grip.held)
 
     def _load(self, ref: ThreadRef) -> Snapshot | None:
         loaded = store.load(ref)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
@@ -205,6 +206,13 @@ class Checkpointer(Protocol):
     async def create(self, ref: ThreadRef, start: ThreadStart) -> None: ...
 
     async def load(self, ref: ThreadRef) -> Snapshot | None: ...
+
+    def holding(self, ref: ThreadRef) -> AbstractAsyncContextManager[None]:
+        """While the block runs, nobody else advances this thread, be it there already or created in the block.
+
+        For a store that others work on too; raises `ThreadBusy` where one of them is at it. With the others a commit
+        that came second is refused, and no more."""
+        ...
 
     async def record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
         """Store an effect as started or done, before the next one begins. The same `(key, ordinal)` is replaced."""

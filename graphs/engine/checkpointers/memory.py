@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -82,6 +83,9 @@ class InMemoryCheckpointer:
         with self._lock:
             thread = self._threads.get(ref)
             return None if thread is None else _snapshot(ref, thread)
+
+    def holding(self, ref: ThreadRef) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
         with self._lock:

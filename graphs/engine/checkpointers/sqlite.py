@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,9 @@ class SQLiteCheckpointer:
             tasks = self._tasks(db, id)
         loaded = (orjson.loads(input_), cells, tasks, next_seq, orjson.loads(output), orjson.loads(error))
         return Snapshot(ref, ThreadStatus(status), fingerprint, version, step, *loaded)
+
+    def holding(self, ref: ThreadRef) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
         value = _text(entry.value)
