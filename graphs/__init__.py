@@ -10,10 +10,13 @@ _PLACES = {
     "graphs.agents.approvals": "AgentState NestedAgentInterrupt",
     "graphs.agents.models": "ModelReply ScriptedModel ToolCall",
     "graphs.agents.tools": "Tool tool",
+    "graphs.engine.apps": "App ResumabilityConfig RunEvent",
     "graphs.engine.asking": "ask interrupt request_human_input",
     "graphs.engine.checkpointers.memory": "InMemoryCheckpointer",
     "graphs.engine.checkpointers.sqlite": "SQLiteCheckpointer",
+    "graphs.engine.content": "types",
     "graphs.engine.context": "Context ExecutableInput",
+    "graphs.engine.conversations": "InMemorySessionService",
     "graphs.engine.effects": "aonce once",
     "graphs.engine.errors": (
         "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded DeadEnd DefinitionChanged"
@@ -25,6 +28,7 @@ _PLACES = {
         "GRAPH_END GRAPH_START NODE_END NODE_ERROR NODE_INTERRUPT NODE_START NODE_STREAM SUPERSTEP_END SUPERSTEP_START"
     ),
     "graphs.engine.granularity": "ResponseGranularity StreamChunk StreamEvent",
+    "graphs.engine.functions": "AnswersUnread FunctionNode",
     "graphs.engine.graph": "Budgets CompiledGraph Graph",
     "graphs.engine.hooks": "AfterNodeCallEvent BeforeNodeCallEvent HookProvider HookRegistry",
     "graphs.engine.interrupts": "Decision GraphInterrupt GraphResume Interrupt InterruptException",
@@ -36,6 +40,7 @@ _PLACES = {
     "graphs.engine.runner": "GraphRunner Runner",
     "graphs.engine.state": "Channel",
     "graphs.engine.statuses": "Outcome",
+    "graphs.engine.workflow": "DEFAULT_ROUTE START Workflow",
     "graphs.engine.swallowed": "assert_no_pause_swallowed",
 }
 _PLACE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}

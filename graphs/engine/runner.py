@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from graphs.engine import answers, events, failpoints, superstep
 from graphs.engine.cells import channel
@@ -41,6 +41,11 @@ from graphs.engine.ports import (
 )
 from graphs.engine.results import GraphRunResult, GraphRunResultStreaming, GraphState
 from graphs.engine.statuses import Outcome, ThreadStatus
+from graphs.engine.workflow import compiled
+
+if TYPE_CHECKING:
+    from graphs.engine.apps import RunEvent
+    from graphs.engine.content import Content
 
 T = TypeVar("T")
 _NEXT_TURN = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
@@ -61,9 +66,9 @@ class GraphRunner:
     clock: Clock = field(default_factory=SystemClock)
     new_id: IdFactory = random_id
 
-    def graph(self, graph: CompiledGraph) -> GraphRunner:
-        """Run this graph."""
-        return replace(self, compiled=graph)
+    def graph(self, graph: Any) -> GraphRunner:
+        """Run this graph, workflow or agent."""
+        return replace(self, compiled=compiled(graph))
 
     def resume_from(self, checkpointer: Checkpointer, thread_id: str) -> GraphRunner:
         """Go on with this stored thread; the input given to `arun` is then ignored, the stored one holds (Z10)."""
@@ -136,12 +141,20 @@ class GraphRunner:
         return ThreadRef(self.compiled.id, self.thread_id)
 
     async def _drive(self, input: Any, resume: Any, emit: Emit | None) -> GraphRunResult:
+        assert self.checkpointer is not None
+        async with self.checkpointer.holding(self._ref):
+            if self.resuming or resume is not None:
+                await self._answer(resume)
+            else:
+                await self._start(input)
+            advanced = await self._advance(emit)
+        result = await self._result(advanced)
+        _refuse_hidden_pause(result)
+        return result
+
+    async def _advance(self, emit: Emit | None) -> Advanced:
         assert self.compiled is not None and self.checkpointer is not None
-        if self.resuming or resume is not None:
-            await self._answer(resume)
-        else:
-            await self._start(input)
-        advanced = await advance(
+        return await advance(
             self.compiled,
             self.checkpointer,
             self._ref,
@@ -150,9 +163,6 @@ class GraphRunner:
             emit=emit,
             hooks=self.hooks,
         )
-        result = await self._result(advanced)
-        _refuse_hidden_pause(result)
-        return result
 
     async def _start(self, input: Any) -> None:
         assert self.compiled is not None and self.checkpointer is not None
@@ -241,7 +251,38 @@ class GraphRunner:
 
 
 class Runner:
-    """The ways to run a graph. Async ones begin with `a`; the others are for code without an event loop."""
+    """The ways to run a graph. Async ones begin with `a`; the others are for code without an event loop.
+
+    `Runner(app=…)` or `Runner(agent=…)` speaks with conversations, see `run_async`; `session_service` is a checkpointer
+    or an `InMemorySessionService`. Raises `DefinitionError`.
+    """
+
+    def __init__(self, *, app: Any = None, agent: Any = None, app_name: str = "", session_service: Any = None) -> None:
+        from graphs.engine.apps import App
+        from graphs.engine.conversations import Conversations
+
+        if (app is None) == (agent is None):
+            raise DefinitionError("Runner(app=…) or Runner(agent=…): one of them")
+        self.app: App = app if app is not None else App(app_name or compiled(agent).id, agent)
+        self._conversations = Conversations.of(self.app, session_service)
+
+    def run_async(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        new_message: Content | str | None = None,
+        invocation_id: str | None = None,
+    ) -> AsyncIterator[RunEvent]:
+        """Bring a message to the conversation of `user_id` and `session_id`, and tell what comes of it (W46).
+
+        Text starts a thread of a workflow, whatever else waits (W42), and is the next turn of any other graph's thread.
+        Function responses answer the questions of their ids, in whichever threads asked (W41), each thread's all or
+        none. Without a message the thread `invocation_id` goes on, at its failed nodes where it failed (W34).
+        Raises, where the first event is read and before anything is stored: `AnswerMismatch`, `AnswerInvalid`,
+        `UnknownThread`, and for a graph that is no workflow `ThreadBusy`.
+        """
+        return self._conversations.send(user_id, session_id, new_message, invocation_id)
 
     @staticmethod
     def configure() -> GraphRunner:
@@ -249,7 +290,7 @@ class Runner:
         return GraphRunner()
 
     @staticmethod
-    async def arun_graph(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResult:
+    async def arun_graph(graph: Any, input: Any = None, **options: Any) -> GraphRunResult:
         """Run a new thread (or a completed one's next turn) until it pauses or ends.
 
         Options: `hooks`, `thread_id`, `checkpointer`, `context`, `state`, `clock`, `new_id`.
@@ -257,7 +298,7 @@ class Runner:
         return await _configured(graph, **options).arun(input)
 
     @staticmethod
-    async def arun_graph_streamed(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResultStreaming:
+    async def arun_graph_streamed(graph: Any, input: Any = None, **options: Any) -> GraphRunResultStreaming:
         """The same, told event by event; nothing runs before the events are read."""
         return await _configured(graph, **options).arun(input, stream=True)
 
@@ -275,31 +316,29 @@ class Runner:
         return await run.arun(resume=resume)
 
     @staticmethod
-    def run_graph(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResult:
+    def run_graph(graph: Any, input: Any = None, **options: Any) -> GraphRunResult:
         """`arun_graph` for code without an event loop."""
         return _blocking(Runner.arun_graph(graph, input, **options))
 
     @staticmethod
-    def run_graph_streamed(graph: CompiledGraph, input: Any = None, **options: Any) -> GraphRunResultStreaming:
+    def run_graph_streamed(graph: Any, input: Any = None, **options: Any) -> GraphRunResultStreaming:
         """`arun_graph_streamed` for code without an event loop: read `.events()`."""
         return _blocking(Runner.arun_graph_streamed(graph, input, **options))
 
     @staticmethod
-    def run_graph_from_checkpoint(graph: CompiledGraph, **options: Any) -> GraphRunResult:
+    def run_graph_from_checkpoint(graph: Any, **options: Any) -> GraphRunResult:
         """`arun_graph_from_checkpoint` for code without an event loop."""
         return _blocking(Runner.arun_graph_from_checkpoint(graph, **options))
 
     @staticmethod
-    async def aretry_graph(
-        graph: CompiledGraph, *, checkpointer: Checkpointer, thread_id: str, **options: Any
-    ) -> GraphRunResult:
+    async def aretry_graph(graph: Any, *, checkpointer: Checkpointer, thread_id: str, **options: Any) -> GraphRunResult:
         """Run the failed tasks of a failed thread again, with their journals and answers (Z04)."""
-        await checkpointer.retry(ThreadRef(graph.id, thread_id))
+        await checkpointer.retry(ThreadRef(compiled(graph).id, thread_id))
         return await _configured(graph, **options).resume_from(checkpointer, thread_id).arun()
 
 
 def _configured(
-    graph: CompiledGraph,
+    graph: Any,
     *,
     hooks: Sequence[Any] = (),
     thread_id: str | None = None,
@@ -310,7 +349,7 @@ def _configured(
     clock: Clock | None = None,
     new_id: IdFactory = random_id,
 ) -> GraphRunner:
-    run = GraphRunner(graph, checkpointer, thread_id, clock=clock or SystemClock(), new_id=new_id)
+    run = GraphRunner(compiled(graph), checkpointer, thread_id, clock=clock or SystemClock(), new_id=new_id)
     return run.hook(*hooks).context(context or {}).state(state or {}).actor(actor)
 
 

@@ -172,11 +172,11 @@ class _Edges:
     def _check_route(self, route: Any) -> None:
         if route is not DEFAULT_ROUTE and not isinstance(route, (str, int)):
             raise DefinitionError(
-                f"workflow {self.workflow!r}: {route!r} is no route; text, a whole number, a boolean or DEFAULT_ROUTE is"
+                f"workflow {self.workflow!r}: {route!r} is no route; use text, a whole number, a boolean or DEFAULT_ROUTE"
             )
 
     def _named(self, body: Any) -> str:
-        if isinstance(body, (Mapping, tuple, list, _Mark)) or isinstance(body, type):
+        if isinstance(body, (Mapping, tuple, list, _Mark, type)):
             raise DefinitionError(f"workflow {self.workflow!r}: {body!r} stands where a node is needed")
         name = name_of(body)
         known = self.bodies.setdefault(name, body)
