@@ -235,7 +235,7 @@ async def test_t22_each_level_sends_its_kinds_and_no_others(store: Store, level:
     wanted = KINDS[ResponseGranularity(level)]
     assert {one.event for one in chunks} <= wanted
     assert {one.event for one in chunks} == wanted - {StreamEvent.ERROR}
-    assert [one.data.text() for one in chunks if one.event is StreamEvent.MESSAGE][0] == "On its way"
+    assert next(one.data.text() for one in chunks if one.event is StreamEvent.MESSAGE) == "On its way"
     assert all(not one.meta for one in chunks[:-1])
     assert chunks[-1].meta["status"] == "interrupted" and len(chunks[-1].meta["interrupts"]) == 1
     keys = {LOW: {"messages", "meta"}, PARTIAL: {"messages", "meta", "context", "summary"}}

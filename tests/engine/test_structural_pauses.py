@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 
 from graphs.engine.context import Context
-from graphs.engine.errors import ThreadBusy
-from graphs.engine.graph import Graph
+from graphs.engine.errors import DefinitionError, PayloadError, ThreadBusy, UnknownThread
+from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.outputs import Event
-from graphs.engine.statuses import ThreadStatus
+from graphs.engine.ports import TaskKey, ThreadRef
+from graphs.engine.responses import pending_interrupt
+from graphs.engine.statuses import TaskStatus, ThreadStatus
 from tests.engine.runs import asks, resume, start, works
 
 Store = Any
+CONFIG = {"thread_id": "run-1"}
 
 
 @pytest.mark.parametrize("edits", [None, {}, {"state": {"limit": 9}}])
@@ -88,3 +91,169 @@ async def test_z19_nobody_moves_past_an_approval_without_answering_it(store: Sto
     with pytest.raises(ThreadBusy):
         await start(compiled, store, "again")
     assert calls == {}
+
+
+def stepped(calls: Counter[str], store: Store, **pauses: Any) -> CompiledGraph:
+    """plan → work, both noting what the state says; `pauses` are compile's."""
+
+    def plan(ctx: Context) -> Any:
+        calls["plan"] += 1
+        return Event(output="planned", state={"limit": 3, "notes": ["planned"]})
+
+    def work(ctx: Context) -> Any:
+        calls["work"] += 1
+        return [ctx.state["limit"], ctx.state["notes"]]
+
+    graph = Graph.new("steps", state={"limit": "add", "notes": "append"}).node("plan", plan).node("work", work)
+    return graph.edge("plan", "work").entry("plan").terminal("work").compile(checkpointer=store, **pauses)
+
+
+async def test_t15_it_stops_before_the_node_and_continuing_runs_it_once(store: Store) -> None:
+    calls: Counter[str] = Counter()
+    graph = stepped(calls, store, interrupt_before=["work"])
+    result = await graph.ainvoke({"messages": ["go"]}, CONFIG, "full")
+    assert result["state"]["execution_meta"]["interrupt_reason"] == "interrupt_before"
+    asked = pending_interrupt(result["state"])
+    assert asked is not None and (asked.style, asked.node_id) == ("structural", "work")
+    assert calls == {"plan": 1}
+    result = await graph.ainvoke({"resume": None}, CONFIG)
+    assert result["meta"]["output"] == [3, ["planned"]] and calls == {"plan": 1, "work": 1}
+
+
+async def test_t16_after_a_node_the_next_one_runs_only_when_continued(store: Store) -> None:
+    calls: Counter[str] = Counter()
+    graph = stepped(calls, store, interrupt_after=["plan"])
+    result = await graph.ainvoke({"messages": ["go"]}, CONFIG, "full")
+    assert result["state"]["execution_meta"]["interrupt_reason"] == "interrupt_after"
+    assert result["meta"]["interrupts"][0]["value"] == {"output": "planned"} and calls == {"plan": 1}
+    result = await graph.ainvoke({"resume": True}, CONFIG)
+    assert result["meta"]["output"] == [3, ["planned"]] and calls == {"plan": 1, "work": 1}
+
+
+@pytest.mark.parametrize("pauses", [{"interrupt_before": ["work"]}, {"interrupt_after": ["plan"]}])
+async def test_t17_state_edited_while_paused_is_what_the_node_sees(store: Store, pauses: Any) -> None:
+    graph = stepped(Counter(), store, **pauses)
+    await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    with pytest.raises(PayloadError):
+        await graph.aupdate_state(CONFIG, {"limit": {1, 2}})
+    edited = await graph.aupdate_state(CONFIG, {"limit": 9, "notes": ["by hand"]})
+    # After a node its own writes are not applied yet; they come on top of what was edited meanwhile.
+    before = "interrupt_before" in pauses
+    assert edited["limit"] == 9 and edited["notes"] == ["by hand"]
+    still = await graph.ainvoke(None, CONFIG)
+    assert still["meta"]["status"] == "interrupted"
+    result = await graph.ainvoke({"resume": True}, CONFIG)
+    assert result["meta"]["output"] == ([9, ["by hand"]] if before else [12, ["by hand", "planned"]])
+    snapshot = await store.load(ThreadRef("steps", "run-1"))
+    assert snapshot.status is ThreadStatus.COMPLETED
+
+
+async def test_t17_an_edit_beside_the_answer_sets_channels_whole(store: Store) -> None:
+    graph = stepped(Counter(), store, interrupt_after=["plan"])
+    await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    result = await graph.ainvoke({"resume": {"state": {"limit": 9, "notes": []}}}, CONFIG, "full")
+    assert result["meta"]["output"] == [9, []] and result["state"]["limit"] == 9
+
+
+async def test_t17_messages_are_edited_as_messages(store: Store) -> None:
+    graph = stepped(Counter(), store, interrupt_before=["work"])
+    await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    await graph.aupdate_state(CONFIG, {"messages": ["stop"]})
+    result = await graph.ainvoke({"resume": True}, CONFIG, "partial")
+    assert [one.text() for one in result["context"]] == ["stop"]
+
+
+async def test_t17_only_a_thread_paused_around_a_node_is_edited(store: Store) -> None:
+    calls: Counter[str] = Counter()
+    graph = Graph.new("plain").node("ask", asks(calls, "ask")).entry("ask").terminal("ask").compile(checkpointer=store)
+    with pytest.raises(UnknownThread):
+        await graph.aupdate_state(CONFIG, {"limit": 1})
+    await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    with pytest.raises(ThreadBusy, match="not paused before or after a node"):
+        await graph.aupdate_state(CONFIG, {"limit": 1})
+    await graph.ainvoke({"resume": 1}, CONFIG)
+    with pytest.raises(ThreadBusy):
+        await graph.aupdate_state(CONFIG, {"limit": 1})
+
+
+async def test_t17_edits_of_a_nested_graph_reach_its_node(store: Store) -> None:
+    def work(ctx: Context) -> Any:
+        return ctx.state.get("limit")
+
+    inner = Graph.new("inner").node("start", lambda: Event(output=1, state={"limit": 3})).node("work", work)
+    inner.edge("start", "work").entry("start").terminal("work")
+    outer = Graph.new("outer").node("sub", inner.compile(interrupt_before=["work"])).entry("sub").terminal("sub")
+    graph = outer.compile(checkpointer=store)
+    result = await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    assert result["meta"]["interrupts"][0]["path"] == "sub/work"
+    assert await graph.aupdate_state(CONFIG, {"limit": 7}) == {"limit": 7}
+    assert (await graph.ainvoke({"resume": True}, CONFIG))["meta"]["output"] == 7
+
+
+async def test_t17_an_edit_before_a_nested_graph_is_kept(store: Store) -> None:
+    inner = Graph.new("inner").node("work", lambda: "inner done").entry("work").terminal("work").compile()
+    graph = Graph.new("outer").node("sub", inner).node("last", lambda ctx: ctx.state["limit"]).edge("sub", "last")
+    compiled = graph.entry("sub").terminal("last").compile(store, interrupt_before=["sub"], interrupt_after=["sub"])
+    await compiled.ainvoke({"messages": ["go"]}, CONFIG)
+    result = await compiled.ainvoke({"resume": {"state": {"limit": 5}}}, CONFIG)
+    assert result["meta"]["interrupts"][0]["reason"] == "interrupt_after"
+    assert (await compiled.ainvoke({"resume": True}, CONFIG))["meta"]["output"] == 5
+
+
+async def test_t18_three_pauses_in_order_under_a_nested_graph(store: Store) -> None:
+    calls: Counter[str] = Counter()
+    inner = Graph.new("inner").node("work", asks(calls, "work")).entry("work").terminal("work")
+    body = inner.compile(interrupt_before=["work"], interrupt_after=["work"])
+    graph = Graph.new("outer").node("sub", body).entry("sub").terminal("sub").compile(checkpointer=store)
+    result = await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    reasons = []
+    while result["meta"]["interrupts"]:
+        (asked,) = result["meta"]["interrupts"]
+        reasons.append((asked["path"], asked["reason"]))
+        result = await graph.ainvoke({"resume": True}, CONFIG)
+    names = ["interrupt_before", "input_required", "interrupt_after"]
+    assert reasons == [("sub/work", name) for name in names]
+    assert result["meta"]["output"] == {"work": True} and calls == {"work": 2}
+
+
+@pytest.mark.parametrize("place", ["interrupt_before", "interrupt_after"])
+def test_t19_an_unknown_name_is_refused_when_compiled(place: str) -> None:
+    graph = Graph.new("g").node("work", lambda: 1).entry("work").terminal("work")
+    with pytest.raises(DefinitionError, match=rf"{place} names the unknown node 'wrok'"):
+        graph.compile(**{place: ["wrok"]})
+
+
+async def test_t30_each_visit_of_a_loop_pauses_before_and_after(store: Store) -> None:
+    calls: Counter[str] = Counter()
+
+    def work(ctx: Context) -> Any:
+        calls["work"] += 1
+        round = ctx.state.get("round", 0) + 1
+        return Event(output=round, state={"round": round}, route="again" if round < 3 else "enough")
+
+    graph = Graph.new("loop").node("work", work).node("end", lambda node_input: node_input)
+    graph.edge("work", "work", when="again").edge("work", "end", when="enough").entry("work").terminal("end")
+    compiled = graph.compile(store, interrupt_before=["work"], interrupt_after=["work"])
+    result = await compiled.ainvoke({"messages": ["go"]}, CONFIG)
+    seen = []
+    while result["meta"]["interrupts"]:
+        (asked,) = result["meta"]["interrupts"]
+        seen.append((asked["visit"], asked["reason"], asked["id"]))
+        result = await compiled.ainvoke({"resume": None}, CONFIG)
+    assert [one[:2] for one in seen] == [
+        (visit, f"interrupt_{where}") for visit in (1, 2, 3) for where in ("before", "after")
+    ]
+    assert len({id for _, _, id in seen}) == 6
+    assert result["meta"]["output"] == 3 and calls == {"work": 3}
+
+
+async def test_w43_a_rejected_node_never_ran_and_is_told_from_one_that_gave_an_output(store: Store) -> None:
+    calls: Counter[str] = Counter()
+    graph = stepped(calls, store, interrupt_before=["work"])
+    await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    result = await resume(graph, store, rejected={"work": "too dear"})
+    assert result.status is ThreadStatus.REJECTED and result.output == "too dear"
+    assert calls == {"plan": 1}
+    work = TaskKey("work", 1)
+    stored = await store.results(ThreadRef("steps", "run-1"), [work])
+    assert stored[work].status is TaskStatus.REJECTED
