@@ -172,7 +172,7 @@ class _Edges:
     def _check_route(self, route: Any) -> None:
         if route is not DEFAULT_ROUTE and not isinstance(route, (str, int)):
             raise DefinitionError(
-                f"workflow {self.workflow!r}: {route!r} is no route; use text, a whole number, a boolean or DEFAULT_ROUTE"
+                f"workflow {self.workflow!r}: route {route!r} is none of text, whole number, boolean, DEFAULT_ROUTE"
             )
 
     def _named(self, body: Any) -> str:

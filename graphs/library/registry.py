@@ -12,8 +12,10 @@ from types import ModuleType
 
 from django.conf import settings
 
-from graphs.engine.errors import SaysoError
-from graphs.engine.graph import CompiledGraph
+from graphs.engine.apps import App
+from graphs.engine.errors import DefinitionError, SaysoError
+from graphs.engine.graph import CompiledGraph, Graph, NodeBody
+from graphs.engine.workflow import Workflow, compiled
 
 #: What a module may export to name the one graph it offers; the first of these wins over whatever else it holds.
 PREFERRED = ("app", "root_agent")
@@ -94,17 +96,22 @@ def _read(name: str) -> list[Entry]:
     except (Exception, SystemExit) as error:  # noqa: BLE001
         return [Entry(name, name, None, f"{type(error).__name__}: {error}")]
     return found or [
-        Entry(name, name, None, "It exports no compiled graph; end it with `app = Graph.new(…)….compile()`.")
+        Entry(name, name, None, "It exports no graph; end it with `app = Graph.new(…)….compile()` or `root_agent = …`.")
     ]
 
 
 def _graphs(module: ModuleType) -> list[CompiledGraph]:
     for name in PREFERRED:
         value = getattr(module, name, None)
-        if isinstance(value, CompiledGraph):
-            return [value]
-    found = (value for name, value in vars(module).items() if not name.startswith("_"))
-    return list({id(value): value for value in found if isinstance(value, CompiledGraph)}.values())
+        if isinstance(value, App):
+            return [value.graph]
+        if isinstance(value, (CompiledGraph, Graph, NodeBody)):
+            return [compiled(value)]
+        if value is not None and name == "root_agent":
+            raise DefinitionError(f"root_agent is {value!r}; a workflow, a graph or an agent can be one")
+    found = [value for name, value in vars(module).items() if not name.startswith("_")]
+    graphs = [compiled(value) for value in found if isinstance(value, (CompiledGraph, Workflow))]
+    return list({id(graph): graph for graph in graphs}.values())
 
 
 def _mark_twins(found: Iterator[Entry]) -> Iterator[Entry]:

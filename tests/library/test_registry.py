@@ -105,3 +105,48 @@ def test_r8_an_older_version_is_kept_beside_the_current_one_for_the_threads_that
     assert found[0].graph is not None
     assert list(registry.pinned("mine", found[0].graph.fingerprint).nodes) == ["old"]
     assert list(registry.pinned("mine", "a version that is gone").nodes) == ["new"]
+
+
+WORKFLOW = """
+from graphs import App, FunctionNode, ResumabilityConfig, START, Workflow
+def say(node_input):
+    return "hello"
+root_agent = Workflow(name="{graph_id}", edges=[(START, say)])
+{more}
+"""
+AGENT = """
+from graphs import Agent, ScriptedModel
+root_agent = Agent("helper", ScriptedModel(["hello"]))
+"""
+
+
+def test_a_module_may_export_an_app_a_workflow_or_an_agent(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preferred = (
+        "other = Workflow(name='preferred', edges=[(START, say)])\n"
+        "app = App(name='shop', root_agent=other, resumability_config=ResumabilityConfig(is_resumable=True))"
+    )
+    own(
+        settings, tmp_path, monkeypatch,
+        rooted_one=WORKFLOW.format(graph_id="rooted", more=""),
+        app_one=WORKFLOW.format(graph_id="hidden", more=preferred),
+        loose_one=WORKFLOW.format(graph_id="loose", more="flow, root_agent = root_agent, None"),
+        agent_one=AGENT,
+    )  # fmt: skip
+    mine = [entry for entry in registry.entries() if entry.module.endswith("_one")]
+    assert [(entry.graph_id, entry.error) for entry in mine] == [
+        ("rooted", ""),
+        ("preferred", ""),
+        ("loose", ""),
+        ("helper", ""),
+    ]
+    assert registry.get("rooted") is registry.get("rooted") and registry.get("rooted").pause == "quiescent"
+
+
+def test_a_root_agent_that_cannot_run_is_named(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(settings, tmp_path, monkeypatch, wrong_one="root_agent = 7")
+    (entry,) = [entry for entry in registry.entries() if entry.module == "wrong_one"]
+    assert "root_agent is 7" in entry.error
