@@ -133,4 +133,9 @@ class NestedPause(SaysoError):
 
 
 class CannotReplay(SaysoError):
-    """A thread's log does not lead on from here: a step has none, or the definition has no place for what it names."""
+    """A thread's log does not lead on from here: a step has none, or the definition has no place for what it names.
+    `name` is the task or the kind of step that it stumbled over."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name

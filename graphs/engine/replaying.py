@@ -19,15 +19,15 @@ map       of a migration: old node paths and the new ones
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from graphs.engine import counters, superstep
+from graphs.engine import canonical, counters, superstep
 from graphs.engine.cells import read_key, spell
 from graphs.engine.errors import CannotReplay
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.machine import Active, Machine, always, never
-from graphs.engine.ports import Cells, Checkpointer, Json, StepLog, TaskKey, TaskResult, ThreadRef
+from graphs.engine.ports import Cells, Checkpointer, Delta, Json, StepLog, TaskKey, TaskResult, ThreadRef
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran
 
@@ -117,6 +117,104 @@ def follows(step: StepLog) -> bool:
     return bool(step.log) and step.log.get("kind") != "migrate"
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a rebuilt thread first differs from the stored one: the step, and the cell, the task, or `status`."""
+
+    step: int
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of a comparison: it began after checkpoint `first`, and `agreed` checkpoints after that one agree."""
+
+    first: int
+    agreed: int
+    difference: Difference | None = None
+
+
+async def compare(graph: CompiledGraph, checkpointer: Checkpointer, ref: ThreadRef) -> Compared:
+    """Rebuild a stored thread step by step and compare each checkpoint with the stored one, up to the first difference.
+
+    Reads in pages and writes nothing. Raises `CannotReplay` where the definition has no place for the thread at all,
+    `UnknownThread`.
+    """
+    base = last = await base_of(checkpointer, ref)
+    thread = Comparison(graph, await checkpointer.load_step(ref, base) or {})
+    while log := await checkpointer.log(ref, last + 1, PAGE):
+        results = await checkpointer.results(ref, named_results(log))
+        for step in log:
+            difference = thread.differs(step, results)
+            if difference is not None:
+                return Compared(base, last - base, difference)
+            last = step.step
+    return Compared(base, last - base)
+
+
+class Comparison:
+    """One thread, rebuilt beside what is stored of it. Cells are compared by the digest of their canonical bytes."""
+
+    def __init__(self, graph: CompiledGraph, cells: Cells) -> None:
+        self.thread = Rebuilding(graph, cells)
+        self.stored = dict(cells)
+
+    def differs(self, step: StepLog, results: Results) -> Difference | None:
+        """What is different after this step, if anything is."""
+        try:
+            applied = self.thread.apply(step, results)
+        except CannotReplay as error:
+            return Difference(step.step, error.name, str(error))
+        rebuilt = self.thread.machine
+        for name in sorted(self._touched(step, rebuilt.draft.take())):
+            if _digest(name, rebuilt.cells) != _digest(name, self.stored):
+                return Difference(step.step, name, _sides(name, rebuilt.cells, self.stored))
+        if not _fits(applied.status, step.status):
+            return Difference(step.step, "status", f"the log gives {applied.status}, stored is {step.status}")
+        return None
+
+    def _touched(self, step: StepLog, rebuilt: Delta) -> set[str]:
+        stored = step.delta
+        if step.cells is not None:
+            self.stored = dict(step.cells)
+            return {*step.cells, *self.thread.machine.cells}
+        if stored is None:
+            return set()
+        stored.apply(self.stored)
+        # Almost always the two are the same, and no list that a step only added to has to be read as a whole.
+        return set() if _delta_digest(stored) == _delta_digest(rebuilt) else {*_names(stored), *_names(rebuilt)}
+
+
+def _digest(name: str, cells: Cells) -> str:
+    return canonical.digest(cells[name]) if name in cells else ""
+
+
+def _delta_digest(delta: Delta) -> str:
+    tails = {name: list(tail) for name, tail in delta.append.items()}
+    return canonical.digest([dict(delta.set), tails, sorted(delta.drop)])
+
+
+def _names(delta: Delta) -> set[str]:
+    return {*delta.set, *delta.append, *delta.drop}
+
+
+def _sides(name: str, rebuilt: Cells, stored: Cells) -> str:
+    first, second = (_shown(cells[name]) if name in cells else "nothing" for cells in (rebuilt, stored))
+    return f"the log gives {first}, stored is {second}"
+
+
+def _shown(value: Json) -> str:
+    text = canonical.dumps(value).decode()
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _fits(rebuilt: ThreadStatus, stored: ThreadStatus) -> bool:
+    # A person may have stopped the thread at that step, or answered in the moment in which it paused.
+    answered = rebuilt is ThreadStatus.INTERRUPTED and stored is ThreadStatus.RUNNING
+    return rebuilt is stored or answered or stored in (ThreadStatus.CANCELLED, ThreadStatus.SUSPENDED)
+
+
 class Rebuilding:
     """One thread while it is rebuilt, step by step. Raises `CannotReplay` where the definition does not fit it."""
 
@@ -130,7 +228,7 @@ class Rebuilding:
         """Bring the machine over one logged step."""
         log, machine = step.log, self.machine
         if not follows(step):
-            raise CannotReplay(f"step {step.step} has no log that a replay can follow")
+            raise CannotReplay(f"step {step.step} has no log that a replay can follow", str(log.get("kind", "")))
         machine.gate = always if log.get("gated") else never
         if log.get("renewed"):
             counters.renew(machine.draft)
@@ -154,7 +252,7 @@ class Rebuilding:
         elif kind == "edit":
             superstep.edit(machine, log["state"], log.get("frame", ""))
         else:
-            raise CannotReplay(f"step {step.step} is of the kind {kind!r}, which this version does not know")
+            raise CannotReplay(f"step {step.step} is of the kind {kind!r}, which this version does not know", kind)
         return applied
 
     def _ran(self, step: StepLog, results: Results) -> list[Ran]:
@@ -178,13 +276,13 @@ class Rebuilding:
     def _task(self, step: StepLog, name: str) -> Active:
         task = self.machine.tasks.get(read_key(name))
         if task is None:
-            raise CannotReplay(f"step {step.step} ran {name!r}, which nothing before it made ready")
+            raise CannotReplay(f"step {step.step} ran {name!r}, which nothing before it made ready", name)
         return task
 
     def _result(self, step: StepLog, name: str, results: Results) -> TaskResult:
         result = results.get(read_key(name))
         if result is None or result.status is TaskStatus.FAILED:
-            raise CannotReplay(f"step {step.step} applied the result of {name!r}, and there is none")
+            raise CannotReplay(f"step {step.step} applied the result of {name!r}, and there is none", name)
         targets = step.log.get("targets", {}).get(name)
         return result if targets is None else replace(result, targets=tuple(targets))
 
