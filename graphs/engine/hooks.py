@@ -113,6 +113,14 @@ class HookRegistry:
         """Call `callback(event)`, plain or async, at each event of this class."""
         self._callbacks.setdefault(event, []).append(callback)
 
+    def followed_by(self, other: HookRegistry) -> HookRegistry:
+        """The callbacks of both, those of `other` after these."""
+        both = HookRegistry()
+        for registry in (self, other):
+            for event, callbacks in registry._callbacks.items():
+                both._callbacks.setdefault(event, []).extend(callbacks)
+        return both
+
     def wants(self, event: type[HookEvent]) -> bool:
         """Whether anything is registered for this event."""
         return bool(self._callbacks.get(event))
@@ -122,7 +130,8 @@ class HookRegistry:
 
         A cancelled event drops the questions that its callbacks raised.
         """
-        event.scope = Scope(task, f"{prefix}{event.kind}/")
+        if event.scope is None:
+            event.scope = Scope(task, f"{prefix}{event.kind}/")
         pauses: list[GraphInterrupt] = []
         errors: list[Exception] = []
         for callback in self._callbacks.get(type(event), ()):
