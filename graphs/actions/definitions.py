@@ -21,7 +21,6 @@ from graphs.engine.ports import Cells, Commit
 from graphs.engine.statuses import ThreadStatus
 from graphs.library import registry
 from graphs.models import Interrupt, Lease, Thread
-from graphs.store import forks as sql
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor
@@ -148,9 +147,9 @@ def write(locked: Thread, target: CompiledGraph, before: Cells, after: Cells, na
 
 def rename(locked: Thread, names: Mapping[str, str]) -> None:
     """The rows that name nodes: tasks by their paths, questions by the id of their node."""
-    paths = {old: migrating.moved_path(old, names) for old in sql.task_paths(locked.pk)}
+    paths = {old: migrating.moved_path(old, names) for old in store.forks.task_paths(locked.pk)}
     moved = {old: new for old, new in paths.items() if new and new != old}
-    sql.rename_tasks(locked.pk, moved)
+    store.forks.rename_tasks(locked.pk, moved)
     questions = Interrupt.objects.filter(thread=locked, task__path__in=moved.values()).select_related("task")
     for question in questions.only("node_id", "task__path"):
         question.node_id = question.task.path.rpartition("/")[2]

@@ -18,7 +18,6 @@ from graphs.engine.errors import CannotFork, DefinitionChanged, PayloadError
 from graphs.engine.ports import Cells, Json, ThreadRef, ThreadStart
 from graphs.library import registry
 from graphs.models import Thread
-from graphs.store import forks as sql
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor
@@ -72,7 +71,7 @@ def begin(thread: Thread, step: int, state: Mapping[str, Any]) -> ThreadStart:
     try:
         graph = registry.pinned(thread.graph_id, thread.fingerprint)
         cells = store.cells_at(loaded.thread, step)
-        return forking.begin(graph, loaded.snapshot, step, cells, sql.journals(thread.pk), state)
+        return forking.begin(graph, loaded.snapshot, step, cells, store.forks.journals(thread.pk), state)
     except (registry.UnknownGraph, CannotFork, DefinitionChanged) as error:
         raise NotPossible(str(error)) from None
     except PayloadError as error:

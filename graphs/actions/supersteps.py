@@ -17,7 +17,7 @@ from graphs.actions import hints, leases, questions, threads
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.mainthread import hop
 from graphs.engine import failpoints
-from graphs.engine.errors import LeaseLost, ThreadEnded, ThreadExists, UnknownThread
+from graphs.engine.errors import LeaseLost, ThreadEnded, ThreadExists, ThreadSuspended, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.ports import (
     Answer,
@@ -148,6 +148,10 @@ class DjangoCheckpointer:
         """The checkpoints from step `first` on, oldest first, each with what was logged of it."""
         return await hop(lambda: store.log(known(ref), first, limit))
 
+    async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
+        """The journals of all tasks, finished ones too."""
+        return await hop(lambda: store.forks.journals(known(ref).pk))
+
     def _create(self, ref: ThreadRef, start: ThreadStart) -> None:
         try:
             with transaction.atomic():
@@ -235,6 +239,9 @@ class DjangoCheckpointer:
         failpoints.reach("superstep_after_commit")
         if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
             raise LeaseLost("this thread was cancelled; what it had finished is stored")
+        if status == ThreadStatus.SUSPENDED:
+            self.grips.pop(ref, None)
+            raise ThreadSuspended("this thread was suspended; what it had finished is stored")
         grip.thread.step, grip.tail = commit.step, superstep.tail
         if status == ThreadStatus.FAILED:
             log_failure(ref, commit)
@@ -300,8 +307,9 @@ def write_plain(grip: Grip, superstep: store.Superstep) -> Written:
     status = store.write_at_once(grip.thread.pk, grip.held.token, superstep)
     if status is None:
         raise lost()
-    if status == ThreadStatus.CANCELLED:
-        # Should this process die right here, the sweep finds the request to cancel and ends the thread the same way.
+    if status != superstep.commit.status:
+        # Should this process die right here, the sweep finds the request to cancel and ends the thread the same way,
+        # or takes the lease of a thread that is suspended already.
         with transaction.atomic():
             settle(grip, superstep.commit, status)
     return status, ()
@@ -325,7 +333,7 @@ def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interru
     if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
         outbox.put(threads.finish_cancelled(known(grip.held.ref)))
         return ()
-    if status in PAUSED and commit.waiting and (decided := store.decided_of(commit.waiting)):
+    if status == ThreadStatus.INTERRUPTED and commit.waiting and (decided := store.decided_of(commit.waiting)):
         # `decide` saw a running thread and woke nobody: whoever pauses must look again, under the same lock (F22).
         Thread.objects.filter(pk=thread.pk).update(status=ThreadStatus.RUNNING)
         return decided

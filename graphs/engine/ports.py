@@ -260,6 +260,11 @@ class Checkpointer(Protocol):
         """The checkpoints from step `first` on, oldest first, at most `limit`."""
         ...
 
+    async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
+        """The journals of all tasks of the thread, finished ones too: what a fork asks about (E25). Grows with the
+        history, so nothing that runs often may read it."""
+        ...
+
 
 class Clock(Protocol):
     """Where the engine gets time; it has none of its own, so that tests and replays can give it theirs."""

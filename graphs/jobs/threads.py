@@ -11,7 +11,7 @@ from django.db import connection
 from graphs.actions import leases, mainthread, sweeping
 from graphs.actions.supersteps import DjangoCheckpointer
 from graphs.engine import loop
-from graphs.engine.errors import DefinitionChanged, LeaseLost
+from graphs.engine.errors import DefinitionChanged, LeaseLost, ThreadSuspended
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.ports import SystemClock, random_id
 from graphs.engine.statuses import ThreadStatus
@@ -33,6 +33,8 @@ def advance() -> None:
         run(held, registry.pinned(held.ref.graph_id, held.fingerprint))
     except (registry.UnknownGraph, DefinitionChanged) as reason:
         leases.hand_over(held, ThreadStatus.WAITING_VERSION, why=str(reason))
+    except ThreadSuspended as reason:
+        logger.info("thread %s of %s: %s", held.ref.thread_id, held.ref.graph_id, reason)
     except LeaseLost as reason:
         logger.warning("thread %s of %s: %s", held.ref.thread_id, held.ref.graph_id, reason)
     except Exception:

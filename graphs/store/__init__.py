@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphs.store import verdicts
+from graphs.store import forks, verdicts
 from graphs.store.counting import advance, extend_chain, next_of_chain
 from graphs.store.leases import acquire, await_locks, claim, fence, lock_free, release, renew
 from graphs.store.loading import cells_at, decided_of, find, history, load, log, questions, results
@@ -35,6 +35,7 @@ __all__ = [
     "extend_chain",
     "fence",
     "find",
+    "forks",
     "history",
     "identifier",
     "insert_interrupt",

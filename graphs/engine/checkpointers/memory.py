@@ -52,6 +52,7 @@ class _Thread:
     error: Mapping[str, Json] | None = None
     live: dict[TaskKey, TaskRecord] = field(default_factory=dict)
     done: dict[TaskKey, TaskResult] = field(default_factory=dict)
+    settled: dict[TaskKey, list[JournalEntry]] = field(default_factory=dict)
     questions: dict[str, Interrupt] = field(default_factory=dict)
     events: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -121,6 +122,8 @@ class InMemoryCheckpointer:
                 if result.status in DONE:
                     record = thread.live.pop(result.key)
                     thread.done[result.key] = record.result or result
+                    if record.journal:
+                        thread.settled[result.key] = record.journal
             commit.delta.apply(thread.cells)
             decided = _decided(thread, commit)
             thread.step, thread.output, thread.error = commit.step, commit.output, commit.error
@@ -179,6 +182,11 @@ class InMemoryCheckpointer:
                 )
                 for one in rows
             ]
+
+    async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
+        with self._lock:
+            thread = self._thread(ref)
+            return {**thread.settled, **{key: list(one.journal) for key, one in thread.live.items() if one.journal}}
 
     def events(self, ref: ThreadRef) -> list[Mapping[str, Any]]:
         """The stored timeline, oldest first."""

@@ -260,6 +260,18 @@ class SQLiteCheckpointer:
             ).fetchall()
         return [_step_log(*row) for row in rows]
 
+    async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
+        with self._reading() as db:
+            rows = db.execute(
+                "SELECT path, visit, key, ordinal, state, value, mode FROM journal WHERE thread=? ORDER BY path, visit",
+                (self._row(db, ref)[0],),
+            ).fetchall()
+        found: dict[TaskKey, list[JournalEntry]] = {}
+        for path, visit, key, ordinal, state, value, mode in rows:
+            entry = JournalEntry(key, ordinal, state, orjson.loads(value), mode)
+            found.setdefault(TaskKey(path, visit), []).append(entry)
+        return found
+
     def events(self, ref: ThreadRef) -> list[Mapping[str, Any]]:
         """The stored timeline, oldest first; `at` as ISO text."""
         with self._reading() as db:
