@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graphs import Event, Graph, ask
+from graphs import Event, Graph, aonce, ask, once
 
 
 def same(value: Any) -> Any:
@@ -49,7 +49,48 @@ def stamped(value: dict[str, str]) -> str:
     return value["id"]
 
 
+def effects(value: dict[str, int]) -> int:
+    for number in range(value["effects"]):
+        once(f"e{number}", lambda: "x" * 1000)
+    return value["effects"]
+
+
+async def async_effects(value: dict[str, int]) -> int:
+    for number in range(value["effects"]):
+        await aonce(f"e{number}", kilobyte)
+    return value["effects"]
+
+
+async def kilobyte() -> str:
+    return "x" * 1000
+
+
+def settled(value: dict[str, int]) -> Any:
+    effects(value)
+    return ask("Go on?").outcome
+
+
+def gathered(answers: Any) -> int:
+    return len(answers)
+
+
+def wide(width: int) -> Any:
+    graph = (
+        Graph.new(f"wide_{width}").node("root", same).node("join", gathered, join="all").entry("root").terminal("join")
+    )
+    for number in range(width):
+        graph.node(f"q{number}", question).edge("root", f"q{number}").edge(f"q{number}", "join")
+    return graph.compile()
+
+
+def single(name: str, body: Any) -> Any:
+    return Graph.new(name).node(name, body).entry(name).terminal(name).compile()
+
+
 chain_100 = chain(100)
+wide_1, wide_10, wide_100, wide_500 = (wide(width) for width in (1, 10, 100, 500))
+effects_graph, async_effects_graph = single("effects", effects), single("async_effects", async_effects)
+settled_graph = single("settled", settled)
 pause = Graph.new("pause").node("question", question).entry("question").terminal("question").compile()
 history = (
     Graph.new("history")

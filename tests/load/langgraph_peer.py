@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import sqlite3
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from tests.load.measure import Body, timed
 
@@ -91,5 +92,41 @@ def pause() -> Body | None:
             graph.compile(checkpointer=kept).invoke(Command(resume=True), config, durability="sync")
 
         return timed(cycle)
+
+    return body
+
+
+def fan(width: int, *, at_once: bool) -> Body | None:
+    """So many nodes that ask side by side, answered one by one or all at once; the start is not measured."""
+    kept = saver()
+    if kept is None:
+        return None
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.types import Command, interrupt
+
+    class State(TypedDict):
+        text: Annotated[list[str], operator.add]
+
+    graph = StateGraph(State)
+    graph.add_node("join", lambda state: {"text": ["joined"]})
+    names = [f"q{number}" for number in range(width)]
+    for name in names:
+        graph.add_node(name, lambda state: {"text": [str(interrupt({"note": "measured"}))]})
+        graph.add_edge(START, name)
+    graph.add_edge(names, "join")
+    graph.add_edge("join", END)
+    app = graph.compile(checkpointer=kept)
+
+    def body() -> float:
+        config = {"configurable": {"thread_id": str(uuid.uuid4())}}
+        app.invoke({"text": ["x" * 1000]}, config, durability="sync")
+        ids = [one.id for task in app.get_state(config).tasks for one in task.interrupts]
+        assert len(ids) == width
+
+        def answer() -> None:
+            for some in [ids] if at_once else [[one] for one in ids]:
+                app.invoke(Command(resume=dict.fromkeys(some, True)), config, durability="sync")
+
+        return timed(answer)
 
     return body

@@ -27,11 +27,18 @@ def advance(thread: Thread) -> Thread:
     return thread
 
 
+def open_of(thread: Thread) -> list[Interrupt]:
+    """The open questions of the thread, the oldest first."""
+    return list(Interrupt.objects.filter(thread=thread).waiting().order_by("created_at", "pk"))
+
+
 def decide(thread: Thread) -> None:
     """Approve every open question of the thread."""
-    given = [
-        decisions.Given(str(asked.pk), asked.version, asked.digest, Outcome.APPROVED)
-        for asked in Interrupt.objects.filter(thread=thread).waiting()
-    ]
+    decide_these(thread, open_of(thread))
+
+
+def decide_these(thread: Thread, asked: list[Interrupt]) -> None:
+    """Approve these questions of the thread in one request."""
+    given = [decisions.Given(str(one.pk), one.version, one.digest, Outcome.APPROVED) for one in asked]
     decisions.decide(ground.person(), given, channel="load")
     thread.refresh_from_db(fields=["status"])
