@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from graphs.engine.errors import CannotMigrate
@@ -20,7 +22,7 @@ def line(*names: str, version: str = "1", **options: object) -> CompiledGraph:
     graph = Graph.new("line", version=version, state={"n": "add"}, **options)
     for name in names:
         graph.node(name, nothing)
-    for source, target in zip(names, names[1:], strict=False):
+    for source, target in pairwise(names):
         graph.edge(source, target)
     return graph.entry(names[0]).terminal(names[-1]).compile()
 
