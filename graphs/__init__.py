@@ -6,10 +6,13 @@ import importlib
 from typing import Any
 
 _PLACES = {
-    "graphs.agents.agent": "Agent",
+    "graphs.agents.agent": "Agent LlmAgent",
     "graphs.agents.approvals": "AgentState NestedAgentInterrupt",
+    "graphs.agents.hooks": "BeforeToolCallEvent",
     "graphs.agents.models": "ModelReply ScriptedModel ToolCall",
-    "graphs.agents.tools": "Tool tool",
+    "graphs.agents.named": "use_models",
+    "graphs.agents.tool_node": "ToolNode",
+    "graphs.agents.tools": "LongRunningFunctionTool Tool tool",
     "graphs.engine.apps": "App ResumabilityConfig RunEvent",
     "graphs.engine.asking": "ask interrupt request_human_input",
     "graphs.engine.checkpointers.memory": "InMemoryCheckpointer",

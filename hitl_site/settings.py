@@ -39,6 +39,8 @@ CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
 # --- the product's own ---------------------------------------------------------------------------------------------
 
 SAYSO_GRAPHS = envlist("SAYSO_GRAPHS")
+# Makes the models that agents name: a function from a name to a model. Empty: the scripted stand-in, without a network.
+SAYSO_MODELS = envstr("SAYSO_MODELS")
 # The audit chain is signed with it; without one, with a key derived from SECRET_KEY, whose change breaks verification.
 SAYSO_AUDIT_KEY = envsecret("SAYSO_AUDIT_KEY")
 SAYSO_LEASE_SECONDS = envint("SAYSO_LEASE_SECONDS", 20, minimum=1)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
-from graphs.agents.approvals import gate_schema, verdict_of
-from graphs.agents.models import Message, Model, ModelReply
-from graphs.agents.tools import Tool, as_tool
-from graphs.engine import answers, asking, canonical, effects
-from graphs.engine.context import Context, Scope, ToolCallInfo
-from graphs.engine.errors import DefinitionError, SaysoError
-from graphs.engine.interrupts import GraphInterrupt, Interrupt
+from graphs.agents.calling import MAX_REJECTIONS, Toolbox
+from graphs.agents.models import Model, ModelReply
+from graphs.agents.named import resolve
+from graphs.agents.tools import Tool
+from graphs.engine import canonical, effects, messages
+from graphs.engine.context import Context
+from graphs.engine.errors import SaysoError
+from graphs.engine.messages import Message
 from graphs.engine.ports import Json
 
 
@@ -24,7 +23,12 @@ class TooManyTurns(SaysoError):
 class Agent:
     """A model with tools. `approve` holds name patterns of tools that a person must agree to before each call.
 
-    As a node its output is the text of the model's last reply. `max_turns` bounds the model calls of one execution.
+    `model` is a model, the name of one, or None (`graphs.agents.named`); `hooks` are hook providers. As a node its
+    output is the text of the model's last reply. `max_turns` bounds the model calls of one execution,
+    `max_rejections` how often the very same call may be proposed and rejected before the run ends as rejected (E10).
+
+    In a thread that keeps `messages` (one that `invoke` began) what it says and does is appended to them, and an input
+    of messages is the whole conversation so far (T31).
     """
 
     node_kind = "agent"
@@ -33,21 +37,25 @@ class Agent:
     def __init__(
         self,
         name: str,
-        model: Model,
+        model: Model | str | None = None,
         system_prompt: str = "",
         tools: Sequence[Any] = (),
         approve: Sequence[str] = (),
         max_turns: int = 20,
+        *,
+        hooks: Sequence[Any] = (),
+        max_rejections: int = MAX_REJECTIONS,
     ) -> None:
         self.name = name
-        self.model = model
+        self.model = resolve(model)
         self.system_prompt = system_prompt
-        self.tools: dict[str, Tool] = {}
-        self.approve = tuple(approve)
+        self.toolbox = Toolbox(name, tools, approve, hooks, max_rejections)
         self.max_turns = max_turns
-        for one in map(as_tool, tools):
-            if self.tools.setdefault(one.name, one) is not one:
-                raise DefinitionError(f"agent {name!r} has two tools named {one.name!r}")
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Its tools by name."""
+        return self.toolbox.tools
 
     async def run_node(self, ctx: Context, value: Any) -> Json:
         """Run the loop from its start; what the journal holds is not done again."""
@@ -55,7 +63,24 @@ class Agent:
 
     def gates(self, tool_name: str) -> bool:
         """Whether a person must agree to calls of this tool."""
-        return any(fnmatchcase(tool_name, pattern) for pattern in self.approve)
+        return self.toolbox.gates(tool_name)
+
+
+class LlmAgent(Agent):
+    """An `Agent` under the names that seed 002 uses: `LlmAgent(name=, model=, instruction=, tools=)`."""
+
+    def __init__(
+        self,
+        name: str,
+        model: Model | str | None = None,
+        instruction: str = "",
+        tools: Sequence[Any] = (),
+        *,
+        description: str = "",
+        **options: Any,
+    ) -> None:
+        super().__init__(name, model, instruction, tools, **options)
+        self.description = description
 
 
 class _Conversation:
@@ -67,120 +92,43 @@ class _Conversation:
         self.messages: list[Message] = []
 
     async def run(self, value: Any) -> Json:
-        self.messages.append({"role": "user", "content": [{"text": _prompt(value)}]})
+        self.messages = self._opening(value)
+        known = len(self.messages)
         for turn in range(self.agent.max_turns):
             message = await self._ask_model(turn)
             self.messages.append(message)
-            calls = [block["toolUse"] for block in message["content"] if "toolUse" in block]
-            if not calls:
-                return "".join(block.get("text", "") for block in message["content"])
-            results = await self._call_tools(turn, calls)
-            self.messages.append({"role": "user", "content": results})
+            if not message.tool_calls:
+                self._keep(known)
+                return "".join(block.get("text", "") for block in message.content)
+            results = await self.agent.toolbox.call(self.ctx, turn, message.tool_calls)
+            self.messages.append(Message.tool_result_message(results))
+            self.agent.toolbox.stop_repeated(self.messages)
         raise TooManyTurns(f"agent {self.agent.name!r} called its model {self.agent.max_turns} times without an end")
+
+    def _opening(self, value: Any) -> list[Message]:
+        if isinstance(value, Mapping) and "messages" in value and "messages" in self.ctx.state:
+            return messages.read(self.ctx.state["messages"])
+        return [Message.text_message(value if isinstance(value, str) else canonical.dumps(value).decode())]
+
+    def _keep(self, known: int) -> None:
+        if "messages" in self.ctx.state:
+            self.ctx.state["messages"] = self.messages[known:]
 
     async def _ask_model(self, turn: int) -> Message:
         settled = await effects.settle(self.ctx.scope, "model", self._complete, ordinal=turn)
         self.ctx.spend(**settled["usage"])
-        message: Message = settled["message"]
-        return message
+        return Message(settled["message"])
 
     async def _complete(self) -> Json:
         agent = self.agent
-        reply = await agent.model.complete(
-            canonical.copy(self.messages), [one.spec for one in agent.tools.values()], agent.system_prompt
-        )
+        said = [Message(one) for one in canonical.copy(self.messages)]
+        reply = await agent.model.complete(said, [one.spec for one in agent.tools.values()], agent.system_prompt)
         return {"message": _assistant(reply), "usage": dict(reply.usage)}
-
-    async def _call_tools(self, turn: int, calls: Sequence[Mapping[str, Any]]) -> list[Json]:
-        """All calls of a batch at once. Those that finish are settled before a pause of another one ends the pass."""
-        running = [asyncio.create_task(self._call_tool(turn, index, call)) for index, call in enumerate(calls)]
-        try:
-            await asyncio.wait(running)
-        except asyncio.CancelledError:
-            for one in running:
-                one.cancel()
-            raise
-        errors = [error for one in running if (error := one.exception()) is not None]
-        for error in sorted(errors, key=lambda error: isinstance(error, GraphInterrupt)):
-            raise error
-        return [one.result() for one in running]
-
-    async def _call_tool(self, turn: int, index: int, call: Mapping[str, Any]) -> Json:
-        tool = self.agent.tools.get(call["name"])
-        if tool is None:
-            return _result(call, "error", f"There is no tool named {call['name']!r}.")
-        place = f"tool:{turn}.{index}"
-        details = {"agent": self.agent.name, "tool": tool.name, "arguments": call["input"]}
-        scope = Scope(self.ctx, f"{place}/", call=ToolCallInfo(call["toolUseId"], details))
-        arguments = call["input"]
-        settled_before = self.ctx.journal.effect(f"{place}/call", 0)
-        if self.agent.gates(tool.name) and (settled_before is None or settled_before.state != "done"):
-            verdict = verdict_of(self._gate(scope, tool, call), arguments)
-            if not verdict.approved:
-                return _result(call, "error", verdict.message)
-            arguments = verdict.arguments
-        settled = await effects.settle(scope, "call", lambda: self._run(scope, tool, arguments), tool.crash, 0)
-        return _result(call, settled["status"], settled["content"])
-
-    def _gate(self, scope: Scope, tool: Tool, call: Mapping[str, Any]) -> Interrupt:
-        draft = asking.build(
-            scope,
-            "tool",
-            f"{self.agent.name} wants to call {tool.name}",
-            payload={"tool": tool.name, "arguments": call["input"]},
-            schema=gate_schema(tool.schema),
-            reason="tool_approval",
-            kind="tool_approval",
-            name=tool.name,
-        )
-        return self.ctx.pose(draft, f"{scope.prefix}approve", 0)
-
-    async def _run(self, scope: Scope, tool: Tool, arguments: Mapping[str, Any]) -> Json:
-        try:
-            bound = tool.bind(arguments)
-            if tool.is_async:
-                result = await tool.fn(**bound)
-            else:
-                result = await self.ctx.services.pool.run(lambda: tool.fn(**bound))
-            return {"status": "success", "content": canonical.encode(result, tool.name)}
-        except GraphInterrupt as pause:
-            if pause.interrupt.id in self.ctx.raised:
-                raise
-            return {"status": "success", "content": self._deferred(scope, pause.interrupt)}
-        except Exception as error:
-            if self.ctx.fault is not None or self.ctx.store_error is not None:
-                raise
-            return {"status": "error", "content": f"{type(error).__name__}: {error}"}
-
-    def _deferred(self, scope: Scope, raised: Interrupt) -> Json:
-        """A tool that raised a pause itself has nobody to hand the answer to: the answer is the tool's result."""
-        draft = asking.build(
-            scope,
-            raised.style,
-            raised.question,
-            payload=raised.value,
-            schema=raised.response_schema,
-            reason=raised.reason,
-            kind=raised.kind,
-            metadata=raised.metadata,
-        )
-        return answers.delivered(self.ctx.pose(draft, f"{scope.prefix}raised", 0))
-
-
-def _prompt(value: Any) -> str:
-    return value if isinstance(value, str) else canonical.dumps(value).decode()
 
 
 def _assistant(reply: ModelReply) -> Message:
-    blocks: list[Json] = [{"text": reply.text}] if reply.text else []
-    for index, call in enumerate(reply.tool_calls):
-        id = call.id or f"call-{index}"
-        blocks.append(
-            {"toolUse": {"toolUseId": id, "name": call.name, "input": canonical.encode(dict(call.input), "input")}}
-        )
-    return {"role": "assistant", "content": blocks}
-
-
-def _result(call: Mapping[str, Any], status: str, content: Json) -> Json:
-    block = {"text": content} if isinstance(content, str) else {"json": content}
-    return {"toolResult": {"toolUseId": call["toolUseId"], "status": status, "content": [block]}}
+    calls = [
+        {"toolUseId": one.id or f"call-{index}", "name": one.name, "input": canonical.encode(dict(one.input), "input")}
+        for index, one in enumerate(reply.tool_calls)
+    ]
+    return Message.tool_call_message(*calls, text=reply.text)

@@ -70,11 +70,15 @@ class AgentState:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a decided gate says: whether to run, with which arguments, and what the model is told otherwise."""
+    """What a decided gate says: whether to run, with which arguments, and what the model is told otherwise.
+
+    `outcome` is the decision's, but for an answer that says no: that is a rejection too.
+    """
 
     approved: bool
     arguments: Mapping[str, Any]
     message: str
+    outcome: Outcome
 
 
 def verdict_of(question: Interrupt, proposed: Mapping[str, Any]) -> Verdict:
@@ -84,8 +88,9 @@ def verdict_of(question: Interrupt, proposed: Mapping[str, Any]) -> Verdict:
     value = decision.value if isinstance(decision.value, dict) else {}
     agreed = decision.outcome is Outcome.APPROVED or (decision.outcome is Outcome.ANSWERED and value.get("approved"))
     edited = value.get("arguments")
-    message = decision.comment or str(value.get("reason") or "") or f"The call was {decision.outcome}."
-    return Verdict(bool(agreed), edited if isinstance(edited, dict) else proposed, message)
+    outcome = decision.outcome if agreed or decision.outcome is not Outcome.ANSWERED else Outcome.REJECTED
+    message = decision.comment or str(value.get("reason") or "") or f"The call was {outcome}."
+    return Verdict(bool(agreed), edited if isinstance(edited, dict) else proposed, message, outcome)
 
 
 def gate_schema(tool_schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-Message = dict[str, Any]
+from graphs.engine.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class ModelReply:
     usage: Mapping[str, int] = field(default_factory=dict)
 
 
+@runtime_checkable
 class Model(Protocol):
     """Where an agent gets its replies."""
 
@@ -53,7 +54,7 @@ class ScriptedModel:
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
     ) -> ModelReply:
         """The reply that follows so many assistant messages."""
-        self.seen.append(list(messages))
+        self.seen.append([Message(one) for one in messages])
         turn = sum(message["role"] == "assistant" for message in messages)
         if turn >= len(self.replies):
             raise IndexError(f"the script has {len(self.replies)} replies; reply {turn + 1} was asked for")

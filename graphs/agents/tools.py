@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, overload
 
 from graphs.engine.context import Context, running_task
 from graphs.engine.effects import IDEMPOTENT
 
+#: Whether a person must agree to a call: always, never, or where this function of the call's arguments says so.
+Confirmation = bool | Callable[..., bool | Awaitable[bool]]
 _HIDDEN = frozenset({"self", "cls", "ctx", "context", "tool_context"})
 
 
 class Tool:
-    """One function as a model sees it: name, description, and the JSON Schema of its arguments."""
+    """One function as a model sees it: name, description, and the JSON Schema of its arguments.
+
+    With `require_confirmation` a person must agree before its body runs (W43).
+    """
+
+    #: True where a person gives the result, after the body has run (`LongRunningFunctionTool`).
+    long_running = False
 
     def __init__(
-        self, fn: Callable[..., Any], *, name: str = "", description: str = "", crash: str = IDEMPOTENT
+        self,
+        fn: Callable[..., Any],
+        *,
+        name: str = "",
+        description: str = "",
+        crash: str = IDEMPOTENT,
+        require_confirmation: Confirmation = False,
     ) -> None:
         self.fn = fn
+        self.require_confirmation = require_confirmation
         self.name: str = name or fn.__name__
         self.description = description or inspect.getdoc(fn) or ""
         self.crash = crash
@@ -37,8 +53,9 @@ class Tool:
         """As a method: bound to its object, which never reaches the schema."""
         if instance is None:
             return self
-        bound = self.fn.__get__(instance, owner)
-        return Tool(bound, name=self.name, description=self.description, crash=self.crash)
+        bound = copy.copy(self)
+        bound.fn = self.fn.__get__(instance, owner)
+        return bound
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The plain function."""
@@ -72,12 +89,28 @@ class Tool:
         return self._model
 
 
+class LongRunningFunctionTool(Tool):
+    """A tool whose result a person gives. Its body runs once and may start something; then the agent waits.
+
+    What the body returns is shown to the reviewer beside the question; the model never sees it, so that it cannot pass
+    for an approval (W35, Z46). The answer is the tool's result. `response_schema` is what the answer must fit.
+    """
+
+    long_running = True
+
+    def __init__(self, func: Callable[..., Any], *, response_schema: Any = None, **options: Any) -> None:
+        super().__init__(func, **options)
+        self.response_schema = response_schema
+
+
 @overload
 def tool(fn: Callable[..., Any], /) -> Tool: ...
 
 
 @overload
-def tool(*, name: str = "", description: str = "", crash: str = IDEMPOTENT) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    *, name: str = "", description: str = "", crash: str = IDEMPOTENT, require_confirmation: Confirmation = False
+) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
 def tool(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -17,7 +17,7 @@ from graphs.engine.context import Context
 from graphs.engine.errors import AnswerInvalid, AnswerMismatch
 from graphs.engine.graph import Budgets, Graph
 from graphs.engine.interrupts import GraphResume, Interrupt, InterruptException
-from graphs.engine.ports import ThreadRef
+from graphs.engine.ports import JournalEntry, TaskKey, ThreadRef
 from graphs.engine.statuses import Outcome, ThreadStatus
 from tests.engine.runs import keeps, resume, retry, start
 
@@ -285,9 +285,4 @@ async def answer_with(graph: Any, store: Store, answer: GraphResume) -> Any:
 
 async def forget_model_calls(store: Store) -> None:
     """As if the journal had been lost: the model is asked again and may say something else."""
-    if hasattr(store, "_db"):
-        store._db.execute("DELETE FROM journal WHERE key='model'")
-        return
-    for thread in store._threads.values():
-        for record in thread.live.values():
-            record.journal = [one for one in record.journal if one.key != "model"]
+    await store.record_effect(ThreadRef("office", "run-1"), TaskKey("agent", 1), JournalEntry("model", 0, "paused"))

@@ -1,0 +1,88 @@
+"""From a model's name to a model: one factory for the process, and the scripted stand-in where none is set."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graphs.agents.models import Model, ModelReply, ToolCall
+from graphs.engine.errors import DefinitionError
+from graphs.engine.messages import Message
+
+Factory = Callable[[str], Model]
+_factory: str | Factory = ""
+
+
+def use_models(factory: str | Factory) -> None:
+    """Let `factory(name)` make the models of agents that name one, or none (then the name is empty). A dotted name
+    (`module:function`) is imported when the first of them is needed; an empty one means the stand-in again."""
+    global _factory
+    _factory = factory
+
+
+def resolve(given: Model | str | None) -> Model:
+    """The model itself, or the one of this name. Raises `DefinitionError` for a factory that cannot be imported."""
+    if given is not None and not isinstance(given, str):
+        return given
+    factory = _imported(_factory) if isinstance(_factory, str) else _factory
+    return factory(given or "")
+
+
+def _imported(dotted: str) -> Factory:
+    if not dotted:
+        return StandIn
+    module, _, attribute = dotted.partition(":") if ":" in dotted else dotted.rpartition(".")
+    try:
+        found: Factory = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DefinitionError(f"no model factory {dotted!r} ({error}); it is set as SAYSO_MODELS") from error
+    return found
+
+
+class StandIn:
+    """A deterministic model for where none is configured: it calls each tool that the prompt names once, and then says
+    what they gave. A graph can be tried and its pauses seen without a network."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
+    ) -> ModelReply:
+        """The reply that follows from the messages alone."""
+        start = max((at for at, one in enumerate(messages) if one.role == "user" and not one.tool_results), default=0)
+        prompt, since = messages[start].text(), messages[start:]
+        called = {call["name"] for one in since for call in one.tool_calls}
+        told = f"{system_prompt}\n{prompt}"
+        wanted = [one for one in tools if one["name"] not in called and _names(told, one["name"])]
+        if wanted:
+            turn = sum(one.role == "assistant" for one in messages)
+            calls = [
+                ToolCall(one["name"], _arguments(one["inputSchema"], prompt), f"call-{turn}-{at}")
+                for at, one in enumerate(wanted)
+            ]
+            return ModelReply(tool_calls=tuple(calls))
+        gave = [one.text() for one in since if one.tool_results]
+        return ModelReply("\n".join(gave) or f"You said: {prompt}")
+
+
+def _names(text: str, tool: str) -> bool:
+    return re.search(rf"\b{re.escape(tool)}\b", text) is not None
+
+
+def _arguments(schema: Mapping[str, Any], prompt: str) -> dict[str, Any]:
+    rules: Mapping[str, Any] = schema.get("properties", {})
+    return {name: _example(rules[name], prompt) for name in schema.get("required", ()) if name in rules}
+
+
+def _example(rule: Mapping[str, Any], prompt: str) -> Any:
+    if "enum" in rule:
+        return rule["enum"][0]
+    kind = rule.get("type", "string")
+    if kind in ("integer", "number"):
+        found = re.search(r"-?\d+(\.\d+)?", prompt)
+        number = float(found.group()) if found else 1.0
+        return int(number) if kind == "integer" else number
+    return {"boolean": True, "array": [], "object": {}, "null": None}.get(kind, prompt)
