@@ -26,12 +26,19 @@ def drive(call: Coroutine[Any, Any, T]) -> T:
     """Run a job's loop in the calling thread, so that its store calls need no change of threads: two a call are more
     than half of a small superstep's time. Raises whatever `call` raises, RuntimeError where a loop runs here already.
     """
+    given: list[T] = []
+
+    # What the loop's own task returns is spelled out by its handling of signals, however large a thread's state is.
+    async def keep() -> None:
+        given.append(await call)
+
     outer, driven.here = driven.here, True
     try:
         with asyncio.Runner() as runner:
-            return runner.run(call)
+            runner.run(keep())
     finally:
         driven.here = outer
+    return given[0]
 
 
 async def hop(function: Callable[..., T], *arguments: Any) -> T:
