@@ -1,7 +1,8 @@
-"""Threads that were paused by an earlier build go on under this one: what they recorded is kept in `recorded/`.
+"""Threads that an earlier build wrote can be replayed and go on under this one: they are kept in `recorded/`.
 
-`python -m tests.engine.test_recorded NAME` writes a new record. An old one is never rewritten: a change that breaks it
-breaks the threads of everybody who upgrades, and needs a way over instead.
+`python -m tests.engine.test_recorded NAME` writes `recorded/NAME/`, a thread of each shape that is not there yet. An
+old one is never rewritten: a change that breaks it breaks the threads of everybody who upgrades, and needs a way over
+instead. `recorded/*.json` are from before there was a log, so they can only go on.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from graphs.engine import replaying
 from graphs.engine.asking import ask, interrupt
 from graphs.engine.checkpointers import rules
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
@@ -24,18 +26,16 @@ from graphs.engine.outputs import Event, RequestInput
 from graphs.engine.ports import Commit, Delta, JournalEntry, TaskKey, ThreadRef, ThreadStart
 from graphs.engine.runner import Runner
 from graphs.engine.statuses import ThreadStatus
+from tests.engine import recording
+from tests.engine.shapes import SHAPES, World, act
 
 FOLDER = Path(__file__).with_name("recorded")
 REF = ThreadRef("recorded", "run-1")
 ANSWERS = {"form": {"name": "Ana"}, "sub/look": "fine", "pay": True}
 
 
-recording = False
-
-
 def book() -> str:
-    assert recording, "this effect is settled in the record and must not run again"
-    return "B-1"
+    raise AssertionError("this effect is settled in the record and must not run again")
 
 
 def pay(ctx: Context) -> Any:
@@ -55,30 +55,6 @@ def recorded_graph() -> CompiledGraph:
     for name in ("pay", "form", "sub", "free"):
         graph.edge("root", name).edge(name, "join")
     return graph.entry("root").terminal("join").compile()
-
-
-async def record(name: str) -> None:
-    store = InMemoryCheckpointer()
-    await Runner.arun_graph(recorded_graph(), {"order": 7}, checkpointer=store, thread_id=REF.thread_id)
-    snapshot = await store.load(REF)
-    assert snapshot is not None
-    tasks = [
-        {
-            "path": key.path,
-            "visit": key.visit,
-            "journal": [[one.key, one.ordinal, one.state, one.value, one.mode] for one in task.journal],
-            "interrupts": [rules.interrupt_to_json(one) for one in task.interrupts],
-        }
-        for key, task in snapshot.tasks.items()
-    ]
-    data = {
-        "fingerprint": snapshot.fingerprint,
-        "version": snapshot.graph_version,
-        "input": snapshot.input,
-        "cells": snapshot.cells,
-        "tasks": tasks,
-    }
-    (FOLDER / f"{name}.json").write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 async def replay(data: dict[str, Any]) -> InMemoryCheckpointer:
@@ -112,10 +88,64 @@ async def test_z20_a_recorded_thread_goes_on(path: Path) -> None:
     ]
 
 
-def test_there_is_a_record() -> None:
+RECORDS = [pytest.param(path, id=f"{path.parent.name}-{path.stem}") for path in sorted(FOLDER.glob("*/*.json"))]
+BY_NAME = {shape.name: shape for shape in SHAPES}
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", RECORDS)
+async def test_a_recorded_thread_replays(path: Path, store: Any) -> None:
+    data = read(path)
+    graph = BY_NAME[data["shape"]].build(World(alive=False))
+    assert data["fingerprint"] == graph.fingerprint, "the same graph must keep its fingerprint"
+    ref = await recording.restore(store, data)
+    last = data["checkpoints"][-1]["step"]
+    assert await replaying.compare(graph, store, ref) == replaying.Compared(0, last)
+
+
+@pytest.mark.parametrize("path", RECORDS)
+async def test_z20_a_recorded_thread_goes_on_from_each_of_its_pauses(path: Path) -> None:
+    data = read(path)
+    for pause in data["pauses"]:
+        await go_on(data, pause, InMemoryCheckpointer())
+
+
+@pytest.mark.parametrize("path", RECORDS)
+async def test_z20_a_recorded_thread_goes_on_in_every_store(path: Path, store: Any) -> None:
+    data = read(path)
+    for pause in data["pauses"][:1]:
+        await go_on(data, pause, store)
+
+
+async def go_on(data: recording.Record, pause: recording.Record, store: Any) -> None:
+    shape, world = BY_NAME[data["shape"]], World()
+    graph, ref = shape.build(world), await recording.restore(store, data, pause)
+    for number in range(pause["acts"], len(shape.story)):
+        result = await act(shape, graph, store, number, world)
+    assert (str(result.status), result.output) == (data["status"], data["output"]), result.error
+    settled = {entry[0] for task in pause["tasks"] for entry in task["journal"] if entry[2] == "done"}
+    assert not any(world.calls[name] for name in settled), "an effect that was settled in the record ran again"
+    snapshot = await store.load(ref)
+    assert await replaying.compare(graph, store, ref) == replaying.Compared(0, snapshot.step)
+
+
+def test_every_shape_is_recorded() -> None:
     assert list(FOLDER.glob("*.json"))
+    assert {shape.name for shape in SHAPES} == {path.stem for path in FOLDER.glob("*/*.json")}
+
+
+def write(name: str) -> None:
+    folder = FOLDER / name
+    folder.mkdir(exist_ok=True)
+    for shape in SHAPES:
+        path = folder / f"{shape.name}.json"
+        if not path.exists():
+            data = asyncio.run(recording.record(shape))
+            path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    recording = True
-    asyncio.run(record(sys.argv[1]))
+    write(sys.argv[1])

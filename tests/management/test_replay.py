@@ -64,9 +64,7 @@ def refused(*arguments: str) -> tuple[str, CommandError]:
 
 def test_every_shape_agrees_and_nothing_is_written(play: Callable[[str], Thread]) -> None:
     threads = [play(name) for name in BY_NAME]
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         said = replay("--all")
     assert (
         said
