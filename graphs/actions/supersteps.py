@@ -32,7 +32,7 @@ from graphs.engine.ports import (
     ThreadRef,
     ThreadStart,
 )
-from graphs.engine.statuses import DONE, ENDED, PAUSED, ThreadStatus
+from graphs.engine.statuses import DONE, ENDED, PAUSED, TaskStatus, ThreadStatus
 from graphs.models import Conversation, OutboxMessage, Thread
 from graphs.models.moves import ANSWERABLE
 from graphs.store.packing import Packer
@@ -187,7 +187,7 @@ class DjangoCheckpointer:
         give_back(grip.held)
 
     def _load(self, ref: ThreadRef) -> Snapshot | None:
-        loaded = store.load(ref)
+        loaded = store.load(ref, brief=self.held is not None)
         if loaded is None:
             return None
         grip = self.grips.get(ref)
@@ -345,7 +345,13 @@ def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interru
 
 
 def asking(snapshot: Snapshot) -> set[TaskKey]:
-    return {key for key, task in snapshot.tasks.items() if any(one.status in ANSWERABLE for one in task.interrupts)}
+    """The tasks with open questions; one that waits and whose questions were not read has some."""
+    return {
+        key
+        for key, task in snapshot.tasks.items()
+        if any(one.status in ANSWERABLE for one in task.interrupts)
+        or (task.status is TaskStatus.WAITING and not task.interrupts)
+    }
 
 
 def withdraw_of_ended(grip: Grip, results: Sequence[TaskResult]) -> list[OutboxMessage]:

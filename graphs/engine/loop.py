@@ -339,7 +339,9 @@ class Loop:
     def _replace_question(self, question: Interrupt) -> None:
         record = self.records.get(TaskKey(question.path, question.visit))
         if record is not None:
-            record.interrupts = [question if one.id == question.id else one for one in record.interrupts]
+            kept = [question if one.id == question.id else one for one in record.interrupts]
+            # A store may leave out the questions of tasks that go on waiting, until one of them is answered.
+            record.interrupts = kept if any(one.id == question.id for one in kept) else [*kept, question]
 
     def _waiting_ids(self) -> tuple[str, ...]:
         return tuple(id for task in self.machine.tasks.values() for id in task.waiting or ())

@@ -10,6 +10,7 @@ import orjson
 from django.db import connection
 
 from graphs.engine import interrupts as engine
+from graphs.engine.cells import spell
 from graphs.engine.ports import (
     Cells,
     CheckpointInfo,
@@ -32,6 +33,8 @@ from graphs.store.rows import table
 from graphs.store.writing import Tail
 
 ENDED_TASKS = (TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.REJECTED, TaskStatus.CANCELLED)
+#: A question that was answered, or that took an answered one's place: its task may have to run again.
+SPOKEN = "c.status IN ('closed', 'superseded')"
 RESULT_FIELDS = ("path", "visit", "status", "output", "detail", "error", "attempt", "seconds")
 
 
@@ -59,15 +62,20 @@ def find(ref: ThreadRef) -> Thread | None:
     return thread
 
 
-def load(ref: ThreadRef) -> Loaded | None:
-    """The thread as its last commit left it, with the tasks that are under way and the verdicts that count by now."""
+def load(ref: ThreadRef, brief: bool = False) -> Loaded | None:
+    """The thread as its last commit left it, with the tasks that are under way and the verdicts that count by now.
+
+    `brief` leaves out the questions of tasks that go on waiting, which whoever only advances the thread has no use for:
+    with them each of W answers to a wide fan-out would read all W.
+    """
     thread = find(ref)
     if thread is None:
         return None
     cells = cells_at(thread, thread.step) or {}
-    tasks = under_way(thread.pk)
+    tasks, ids = under_way(thread.pk)
     if tasks:
-        attach_questions(thread.pk, tasks)
+        awake = [ids[key] for key in tasks if f"wait:{spell(key)}" not in cells] if brief else None
+        attach_questions(thread.pk, tasks, awake)
     snapshot = Snapshot(
         ref=ref,
         status=ThreadStatus(thread.status),
@@ -117,24 +125,26 @@ def log(thread: Thread, first: int, limit: int) -> list[StepLog]:
     return found
 
 
-def under_way(thread_id: int) -> dict[TaskKey, TaskRecord]:
-    """The tasks whose results are in no checkpoint yet, with their journals."""
+def under_way(thread_id: int) -> tuple[dict[TaskKey, TaskRecord], dict[TaskKey, int]]:
+    """The tasks whose results are in no checkpoint yet, with their journals; and the keys of their rows."""
     rows = sql.fetch(
-        f"SELECT {', '.join(f't.{name}' for name in RESULT_FIELDS)}, j.key, j.ordinal, j.state, j.value, j.mode"
+        f"SELECT {', '.join(f't.{name}' for name in RESULT_FIELDS)}, j.key, j.ordinal, j.state, j.value, j.mode, t.id"
         " FROM graphs_task t LEFT JOIN graphs_journalentry j ON j.task_id = t.id"
         " WHERE t.thread_id = %s AND NOT t.applied ORDER BY t.id, j.id",
         [thread_id],
     )
     tasks: dict[TaskKey, TaskRecord] = {}
-    for path, visit, status, output, detail, error, attempt, seconds, name, ordinal, state, value, mode in rows:
+    ids: dict[TaskKey, int] = {}
+    for path, visit, status, output, detail, error, attempt, seconds, name, ordinal, state, value, mode, id in rows:
         key = TaskKey(path, visit)
+        ids[key] = id
         if key not in tasks:
             texts = {"output": parsed(output), "detail": parsed(detail), "error": parsed(error)}
             row = {"path": path, "visit": visit, "status": status, "attempt": attempt, "seconds": seconds, **texts}
             tasks[key] = TaskRecord(key, TaskStatus(status), result=result_of(key, row))
         if name is not None:
             tasks[key].journal.append(JournalEntry(name, ordinal, state, parsed(value), mode))
-    return tasks
+    return tasks, ids
 
 
 def result_of(key: TaskKey, row: dict[str, Any]) -> TaskResult | None:
@@ -169,8 +179,14 @@ def results(thread_id: int, keys: Sequence[TaskKey]) -> dict[TaskKey, TaskResult
     return {key: result for key, result in results.items() if result is not None}
 
 
-def attach_questions(thread_id: int, tasks: dict[TaskKey, TaskRecord]) -> None:
-    for interrupt in questions("k.thread_id = %s AND NOT k.applied", [thread_id]):
+def attach_questions(thread_id: int, tasks: dict[TaskKey, TaskRecord], awake: list[int] | None) -> None:
+    """Give the tasks their questions; where `awake` names rows, only these and those that have had an answer."""
+    condition, parameters = "k.thread_id = %s AND NOT k.applied", [thread_id]
+    if awake is not None and len(awake) < sql.PARAMETERS:
+        named = f" OR k.id IN ({sql.marks(awake)})" if awake else ""
+        condition += f" AND (EXISTS (SELECT 1 FROM graphs_interrupt c WHERE c.task_id = k.id AND {SPOKEN}){named})"
+        parameters += awake
+    for interrupt in questions(condition, parameters):
         tasks[TaskKey(interrupt.path, interrupt.visit)].interrupts.append(interrupt)
 
 
