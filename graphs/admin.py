@@ -117,11 +117,19 @@ class ThreadAdmin(ReadOnlyAdmin):
     search_fields = ["title", "thread_id", "graph_id", "conversation__requester_name"]
     list_select_related = ["conversation"]
     links = {"conversation": "conversation", "parent": "forked from"}
-    actions = ["retry", "cancel"]
+    actions = ["suspend", "resume", "retry", "cancel"]
 
     @admin.display(description="page")
     def open_page(self, row: tables.Thread) -> SafeString:
         return format_html('<a href="{}">open</a>', reverse("thread", args=[row.uid]))
+
+    @admin.action(description="Suspend: no further node starts until they are resumed")
+    def suspend(self, request: HttpRequest, chosen: QuerySet[tables.Thread]) -> None:
+        self._each(request, chosen, threads.suspend, "suspended, or about to be")
+
+    @admin.action(description="Resume suspended threads, with the answers that came meanwhile")
+    def resume(self, request: HttpRequest, chosen: QuerySet[tables.Thread]) -> None:
+        self._each(request, chosen, threads.resume, "resumed")
 
     @admin.action(description="Retry the failed task, with the answers it has")
     def retry(self, request: HttpRequest, chosen: QuerySet[tables.Thread]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphs.engine.statuses import Outcome
 from graphs.models import Interrupt
+from graphs.web.editing import Edited
 from graphs.web.forms import Field, build
 from graphs.web.forms.mapping import resolve
 
@@ -39,15 +40,20 @@ class Card:
     verdict: bool = False
     #: What the author calls the verdict, where the schema says more than "approved".
     states: str = ""
+    #: The form edits the state that a structural pause goes on with, as it was at this checkpoint.
+    step: int | None = None
 
     def act(self, name: str) -> Act | None:
         """The act of a posted button; only what was offered counts."""
         return next((act for act in self.acts if act.name == name), None)
 
 
-def card(interrupt: Interrupt) -> Card:
-    """The card of a question, by its way of asking and its schema."""
+def card(interrupt: Interrupt, edited: Edited | None = None) -> Card:
+    """The card of a question, by its way of asking and its schema; `edited` is the state that it goes on with, where a
+    person may edit that."""
     schema, options = interrupt.response_schema, offered(interrupt)
+    if interrupt.style == "structural":
+        return structural(interrupt, edited)
     if verdict_in(schema):
         form = build(schema, skip=frozenset({VERDICT}))
         return Card(
@@ -59,11 +65,15 @@ def card(interrupt: Interrupt) -> Card:
     if schema or options:
         form = build(schema or {}, options=options)
         return Card(_acts(interrupt, form), form)
-    if interrupt.style == "structural":
-        return Card([Act("approve", Outcome.APPROVED, "Continue", "player-play", "go"), reject(interrupt)])
     if interrupt.style in WITHOUT_REJECT:
         return Card([answer()], free=True)
     return Card([approve(interrupt), reject(interrupt), answer(quiet=True)], free=True)
+
+
+def structural(interrupt: Interrupt, edited: Edited | None) -> Card:
+    """A pause around a node: go on, with the state as it is or edited (T17), or end the thread there."""
+    acts = [Act("approve", Outcome.APPROVED, "Continue", "player-play", "go"), reject(interrupt)]
+    return Card(acts, edited.form(), step=edited.step) if edited else Card(acts)
 
 
 def _acts(interrupt: Interrupt, form: Field) -> list[Act]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
@@ -16,13 +17,19 @@ LONG_QUEUED = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One line of progress; `questions` are the open ones a person can go on with."""
+    """One line of progress; `questions` are the open ones a person can go on with, `ways` those out of a standstill.
+
+    `who` and `at` say who stopped it and when, where a person did.
+    """
 
     status: str
     text: str
     live: bool
     note: str = ""
     questions: list[Interrupt] = field(default_factory=list)
+    ways: list[str] = field(default_factory=list)
+    who: str = ""
+    at: datetime | None = None
 
 
 def of(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Progress:
@@ -34,18 +41,57 @@ def of(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Pro
         return Progress("cancelled", "Being cancelled", live, "The step that runs now may still finish.")
     if status is ThreadStatus.READY:
         return Progress(status, "Queued", live, queue_note(thread))
+    if thread.suspend_at is not None and live:
+        return suspended(thread, live, waiting)
     if status is ThreadStatus.RUNNING:
         return Progress(status, f"Running {named(thread, names)}", live)
     if status is ThreadStatus.INTERRUPTED:
         return Progress(status, "Waiting for a person", live, questions=waiting)
     if status is ThreadStatus.FAILED:
-        return Progress(status, f"Failed{failed_at(thread, names)}", live, error_of(thread))
-    notes = {
-        ThreadStatus.WAITING_VERSION: error_of(thread) or "Its graph changed while it waited.",
-        ThreadStatus.QUARANTINED: "It took a worker down several times. An operator can retry it.",
-        ThreadStatus.CANCELLED: thread.cancel_reason,
-    }
-    return Progress(status, str(status).replace("_", " ").capitalize(), live, notes.get(status, ""))
+        where = failed_at(thread, names)
+        text = f"Failed at {where}" if where else "Failed"
+        return Progress(status, text, live, error_of(thread), ways=[retry_way(where)])
+    if status is ThreadStatus.WAITING_VERSION:
+        return waits_for_version(thread, live)
+    if status is ThreadStatus.QUARANTINED:
+        return Progress(status, "Set aside", live, message_of(thread), ways=QUARANTINE_WAYS)
+    note = thread.cancel_reason if status is ThreadStatus.CANCELLED else ""
+    return Progress(status, str(status).replace("_", " ").capitalize(), live, note)
+
+
+QUARANTINE_WAYS = [
+    "Find out what takes its workers down: the node that runs next, its memory, its time.",
+    "Retry it, and workers take it up again with all that is stored.",
+    "Fork it from a checkpoint with another state, or cancel it.",
+]
+
+
+def suspended(thread: Thread, live: bool, waiting: list[Interrupt]) -> Progress:
+    """Suspended by somebody, or about to be."""
+    details = {"questions": waiting, "who": thread.suspended_by or "an operator", "at": thread.suspend_at}
+    if thread.status == ThreadStatus.SUSPENDED:
+        return Progress("suspended", "Suspended", live, thread.suspend_reason, **details)
+    text = "Being suspended. The node that runs now finishes, and no other starts."
+    return Progress("suspended", text, live, thread.suspend_reason, **details)
+
+
+def retry_way(where: str) -> str:
+    return f"Mend what is wrong, then retry: {where or 'what failed'} runs again, with the answers and effects it has."
+
+
+def waits_for_version(thread: Thread, live: bool) -> Progress:
+    """Which node is missing, and what can be done about it."""
+    said = message_of(thread)
+    node = re.search(r"node '([^']*)'", said)
+    named = f"{node[1]}=<its new path>" if node else "<old path>=<new path>"
+    version = thread.graph_version or "of before"
+    ways = [
+        f"Register version {version} of {thread.graph_id} beside the new one: it goes on by itself within a minute.",
+        f"Move it to the new definition: manage.py migrate_threads {thread.graph_id} --map {named}",
+        "Cancel it, or fork it from a checkpoint that the new definition still fits.",
+    ]
+    text = f"Waiting for a version: node {node[1]} does not fit" if node else "Waiting for a version of its graph"
+    return Progress("waiting_version", text, live, said or "Its graph changed while it waited.", ways=ways)
 
 
 def queue_note(thread: Thread) -> str:
@@ -73,7 +119,13 @@ def path_of(item: object) -> str:
 
 def failed_at(thread: Thread, names: dict[str, str]) -> str:
     task = Task.objects.filter(thread=thread, status=TaskStatus.FAILED).only("path").order_by("-at").first()
-    return f" at {names.get(task.path, task.path)}" if task else ""
+    return names.get(task.path, task.path) if task else ""
+
+
+def message_of(thread: Thread) -> str:
+    """What the error says, without the name of its class."""
+    error = thread.error
+    return str(error.get("message", "")) if isinstance(error, dict) else ""
 
 
 def error_of(thread: Thread) -> str:

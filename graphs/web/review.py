@@ -18,7 +18,7 @@ from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.models import AuditEntry, Decision, Interrupt
 from graphs.models.moves import ANSWERABLE
 from graphs.permissions import can
-from graphs.web import asking, listing, progress, talk
+from graphs.web import asking, editing, listing, progress, talk
 from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.forms import Problem
@@ -65,7 +65,7 @@ def shown(request: HttpRequest, context: dict[str, Any], status: int = 200) -> H
 def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submission | None = None) -> dict[str, Any]:
     """All that the page and the inbox's pane show of one question."""
     user = person(request)
-    card = submission.card if submission else asking.card(interrupt)
+    card = submission.card if submission else asking.card(interrupt, editing.state_of(interrupt))
     spoken = talk.read(interrupt.thread, interrupt)
     names = labels(interrupt.thread)
     value = asking.shown_value(interrupt)

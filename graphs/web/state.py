@@ -22,12 +22,7 @@ class Shown:
 
 def read(thread: Thread) -> Shown:
     """The cells of the last full checkpoint with the deltas since: a bounded tail, however long the history."""
-    rows = Checkpoint.objects.filter(thread=thread, step__gte=thread.full_step).order_by("step")
-    cells: Cells = {}
-    step = 0
-    for row in rows:
-        step = row.step
-        apply(cells, row)
+    step, cells = tail(thread, thread.full_step)
     named = sorted(cells.items())
     # A channel of the outermost graph is named `|name`, one of a nested graph by its task before the bar.
     channels = [
@@ -37,6 +32,23 @@ def read(thread: Thread) -> Shown:
     ]
     rest = [(name, pretty(value)) for name, value in named if not name.startswith("channel:")]
     return Shown(step, channels, rest)
+
+
+def at(thread: Thread, step: int) -> Cells:
+    """The cells as checkpoint `step` left them, or the newest one before it."""
+    past = Checkpoint.objects.filter(thread=thread, step__lte=step, full=True).order_by("-step")
+    return tail(thread, past.values_list("step", flat=True).first() or 0, step)[1]
+
+
+def tail(thread: Thread, first: int, last: int | None = None) -> tuple[int, Cells]:
+    """The last step of these checkpoints and the cells they add up to; the first of them holds all cells."""
+    rows = Checkpoint.objects.filter(thread=thread, step__gte=first).order_by("step")
+    cells: Cells = {}
+    step = 0
+    for row in rows if last is None else rows.filter(step__lte=last):
+        step = row.step
+        apply(cells, row)
+    return step, cells
 
 
 def apply(cells: Cells, row: Checkpoint) -> None:

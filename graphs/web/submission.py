@@ -9,7 +9,7 @@ from typing import Any
 
 from graphs.models import Interrupt
 from graphs.models.moves import ANSWERABLE
-from graphs.web import asking
+from graphs.web import asking, editing
 from graphs.web.asking import Act, Card
 from graphs.web.forms import Field, Problem, attach, read
 from graphs.web.forms.fields import ABSENT
@@ -35,7 +35,7 @@ class Submission:
     @classmethod
     def read(cls, interrupt: Interrupt, posted: Mapping[str, str]) -> Submission:
         """Take a posted form apart. Fields that the card did not offer are ignored (S09)."""
-        card = asking.card(interrupt)
+        card = asking.card(interrupt, editing.state_of(interrupt, shown_step(posted)))
         key = posted.get("key", "")
         found = cls(interrupt, posted, card, card.act(posted.get("act", "")), key if KEY.fullmatch(key) else "")
         problems = found._read()
@@ -49,7 +49,7 @@ class Submission:
     @classmethod
     def draft(cls, interrupt: Interrupt, posted: Mapping[str, str]) -> Submission:
         """The same form where it was not sent: kept as it was typed, and judged by nobody."""
-        card = asking.card(interrupt)
+        card = asking.card(interrupt, editing.state_of(interrupt, shown_step(posted)))
         key = posted.get("key", "")
         found = cls(interrupt, posted, card, None, key if KEY.fullmatch(key) else "")
         if card.form is not None:
@@ -84,7 +84,11 @@ class Submission:
             return ABSENT, [Problem("#free", str(error))]
 
     def _verdict(self, value: Any) -> Any:
-        """Set `approved` where the schema has it; a rejection without anything filled in has no value."""
+        """Set `approved` where the schema has it; a rejection without anything filled in has no value. Of an edited
+        state only what was changed is sent: the rest may go on meanwhile."""
+        if self.card.step is not None:
+            bare = self.act is None or self.act.bare or self.card.form is None
+            return None if bare else editing.changed(self.card.form, value)
         if self.card.verdict and self.act is not None:
             return {**(value if isinstance(value, dict) else {}), asking.VERDICT: not self.act.bare}
         return value if value != {} or not (self.act and self.act.bare) else None
@@ -117,6 +121,12 @@ class Submission:
             "value": self.value,
             "comment": self.posted.get("comment", "").replace("\r\n", "\n").strip(),
         }
+
+
+def shown_step(posted: Mapping[str, str]) -> int | None:
+    """The checkpoint whose state was on the page, where the form edits it."""
+    step = posted.get("state_step", "")
+    return int(step) if step.isascii() and step.isdigit() and len(step) < 10 else None
 
 
 def typed_texts(submission: Submission) -> list[tuple[str, str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,10 +16,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from graphs.actions import comments
 from graphs.actions import threads as actions
-from graphs.engine.statuses import ENDED, ThreadStatus
+from graphs.actions.errors import NotPossible, status_of
+from graphs.engine.statuses import ThreadStatus
 from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
-from graphs.permissions import can
-from graphs.web import picture, progress, state, talk
+from graphs.web import checkpoints, picture, progress, state, steering, talk
 from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
@@ -29,6 +30,7 @@ TABS = {
     "conversation": "Conversation",
     "timeline": "Timeline",
     "state": "State",
+    "checkpoints": "Checkpoints",
     "questions": "Interrupts",
     "audit": "Audit",
 }
@@ -39,17 +41,6 @@ GROUPS: dict[str, tuple[str, list[ThreadStatus]]] = {
     "failed": ("Failed", [ThreadStatus.FAILED, ThreadStatus.QUARANTINED]),
     "ended": ("Ended", [ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED]),
 }
-RETRIED = (ThreadStatus.FAILED, ThreadStatus.QUARANTINED)
-
-
-@dataclass(frozen=True, slots=True)
-class Button:
-    """Cancel or Retry; a disabled one says why."""
-
-    name: str
-    label: str
-    icon: str
-    why_not: str = ""
 
 
 @require_safe
@@ -95,13 +86,19 @@ def opened(user: User, uid: uuid.UUID) -> Thread:
 @require_safe
 def thread(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """One thread. The tab is part of the address, so that every view of it can be linked and works without a script."""
+    return shown(request, opened(person(request), uid))
+
+
+def shown(
+    request: HttpRequest, found: Thread, failed: tuple[str, str, str] | None = None, status: int = 200
+) -> HttpResponse:
+    """The page. `failed` is an act that was refused, with why and the reason that was typed."""
     user = person(request)
-    found = opened(user, uid)
     tab = request.GET.get("tab", "conversation")
     tab = tab if tab in TABS else "conversation"
     names = labels(found)
     questions = talk.questions_of(found)
-    drawn = picture.draw(found, questions)
+    waiting = [one for one in questions if one.status in ("open", "needs_info")]
     context = {
         "nav": "threads",
         "thread": found,
@@ -109,18 +106,33 @@ def thread(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "beside": beside(found),
         "progress": progress.of(found, names, questions),
         "elapsed": (found.ended_at or timezone.now()) - found.created_at,
-        "picture": drawn,
-        "buttons": (steering := buttons(user, found)),
-        # One reason for both is said once.
-        "why_not": steering[0].why_not if steering[0].why_not == steering[1].why_not else "",
+        "picture": picture.draw(found, questions),
+        **steer(user, found, len(waiting), failed),
+        "kin": checkpoints.kin(user, found),
         "tabs": list(TABS.items()),
         "tab": tab,
         "questions": questions,
-        "open_questions": [one for one in questions if one.status in ("open", "needs_info")],
+        "open_questions": waiting,
         "result": talk.result(found) if found.status == ThreadStatus.COMPLETED and found.output is not None else None,
         **content(request, found, tab, names, questions),
     }
-    return page(request, "threads/page.html", context)
+    return page(request, "threads/page.html", context, status=status)
+
+
+def steer(user: User, found: Thread, waiting: int, failed: tuple[str, str, str] | None) -> dict[str, Any]:
+    """The acts, and what tells two renderings of them apart: a script replaces them only where that has changed."""
+    acts = steering.acts(user, found, waiting)
+    if failed is not None:
+        name, problem, typed = failed
+        acts = [replace(one, problem=problem, typed=typed) if one.name == name else one for one in acts]
+    reasons = {one.why_not for one in acts}
+    return {
+        "acts": acts,
+        "steer_state": f"{found.status}.{waiting}.{bool(found.suspend_at)}.{bool(found.cancel_at)}",
+        # One reason for all is said once.
+        "why_not": reasons.pop() if len(reasons) == 1 else "",
+        "failed_act": next((one for one in acts if one.problem), None),
+    }
 
 
 def content(
@@ -133,6 +145,8 @@ def content(
         return timeline(request, found, names)
     if tab == "state":
         return {"state": state.read(found)}
+    if tab == "checkpoints":
+        return checkpoints.read(request, found, names)
     if tab == "audit":
         return {"entries": audit(found)}
     return {}
@@ -170,34 +184,42 @@ def audit(found: Thread) -> list[AuditEntry]:
     return list(AuditEntry.objects.filter(about).order_by("-seq")[: PAGE * 2])
 
 
-def buttons(user: User, found: Thread) -> list[Button]:
-    """Cancel and Retry, each with the reason where it cannot be pressed."""
-    status = ThreadStatus(found.status)
-    may = can(user, "cancel", found)
-    theirs = "" if may else "Only the requester and operators may do this."
-    ended = f"The thread is {status} already." if status in ENDED and status != ThreadStatus.FAILED else ""
-    asked = "It is being cancelled." if found.cancel_at and not ended else ""
-    whole = "" if status in RETRIED else "Nothing has failed."
-    return [
-        Button("cancel", "Cancel", "ban", theirs or ended or asked),
-        Button("retry", "Retry", "refresh", theirs or whole or asked),
-    ]
+def steered(
+    request: HttpRequest, uid: uuid.UUID, name: str, act: Callable[[User, Thread, str], object]
+) -> HttpResponse:
+    """Do it. Where it cannot be done now, the page says why beside the act, with the reason that was typed."""
+    user = person(request)
+    found = opened(user, uid)
+    reason = request.POST.get("reason", "").replace("\r\n", "\n")
+    try:
+        act(user, found, reason)
+    except NotPossible as refusal:
+        return shown(request, opened(user, uid), (name, str(refusal), reason), status_of(refusal))
+    return SeeOther(reverse("thread", args=[uid]))
 
 
 @require_POST
 @answers_refusals
 def cancel(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    found = opened(person(request), uid)
-    actions.cancel(person(request), found)
-    return SeeOther(reverse("thread", args=[uid]))
+    return steered(request, uid, "cancel", actions.cancel)
+
+
+@require_POST
+@answers_refusals
+def suspend(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    return steered(request, uid, "suspend", actions.suspend)
+
+
+@require_POST
+@answers_refusals
+def resume(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    return steered(request, uid, "resume", lambda user, thread, reason: actions.resume(user, thread))
 
 
 @require_POST
 @answers_refusals
 def retry(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    found = opened(person(request), uid)
-    actions.retry(person(request), found)
-    return SeeOther(reverse("thread", args=[uid]))
+    return steered(request, uid, "retry", lambda user, thread, reason: actions.retry(user, thread))
 
 
 @require_POST

@@ -6,7 +6,7 @@ from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-from graphs.web import appearance, inbox, launch, review, threads
+from graphs.web import appearance, checkpoints, inbox, launch, review, threads
 from graphs.web.people import ChangePassword, SignIn
 from graphs.web.shell import see_other
 
@@ -20,6 +20,9 @@ urlpatterns = [
     path("threads/<uuid:uid>", threads.thread, name="thread"),
     path("threads/<uuid:uid>/cancel", threads.cancel, name="thread_cancel"),
     path("threads/<uuid:uid>/retry", threads.retry, name="thread_retry"),
+    path("threads/<uuid:uid>/suspend", threads.suspend, name="thread_suspend"),
+    path("threads/<uuid:uid>/resume", threads.resume, name="thread_resume"),
+    path("threads/<uuid:uid>/fork", checkpoints.fork, name="thread_fork"),
     path("threads/<uuid:uid>/comments", threads.comment, name="thread_comment"),
     path("launch", launch.launcher, name="launcher"),
     path("launch/<str:graph_id>", launch.launch, name="launch"),

@@ -26,6 +26,14 @@ function keepOpen(old, fresh) {
   });
 }
 
+// What is being typed into a field that is still there goes on with it.
+function keepValues(old, fresh) {
+  for (const field of old.querySelectorAll("textarea[id]")) {
+    const same = fresh.querySelector(`#${CSS.escape(field.id)}`);
+    if (same && field.value !== field.defaultValue) same.value = field.value;
+  }
+}
+
 function typedIn(card) {
   const texts = [];
   for (const field of card.querySelectorAll(
@@ -66,6 +74,7 @@ function replace(old, fresh) {
   if (old.dataset.state && old.dataset.state === fresh.dataset.state) return false;
   const inside = old.contains(document.activeElement) ? document.activeElement.id : "";
   keepOpen(old, fresh);
+  if (old.dataset.part === "acts") keepValues(old, fresh);
   if (old.dataset.part === "card") keepTyped(old, fresh);
   const node = document.importNode(fresh, true);
   old.replaceWith(node);

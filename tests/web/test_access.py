@@ -21,9 +21,12 @@ from tests.web.conftest import SignedIn, form_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OPEN_TO_ALL = {"favicon", "login", "theme"}
-POSTED = {"review_comment", "thread_cancel", "thread_retry", "thread_comment", "theme", "logout"}
+STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume"}
+POSTED = STEERED | {"review_comment", "thread_comment", "theme", "logout"}
 #: Pages of one object, which strangers must not tell from a missing one.
-OF_ONE = {"review", "review_comment", "review_payload", "thread", "thread_cancel", "thread_retry", "thread_comment"}
+OF_ONE = STEERED | {"review", "review_comment", "review_payload", "thread", "thread_fork", "thread_comment"}
+#: Pages for fewer people than may see their object.
+FOR_FEW = {"thread_fork"}
 
 
 def address(pattern: URLPattern, asked: Asked | None = None) -> str:
@@ -71,7 +74,8 @@ def test_looking_writes_nothing(pattern: URLPattern, asked: Asked, people: Peopl
     for method in ("get", "head"):
         with CaptureQueriesContext(connection) as captured:
             answer = getattr(client, method)(address(pattern, asked), {"act": "approve", "version": "1"})
-        assert answer.status_code in ((405,) if pattern.name in POSTED else (200, 302))
+        expected = (405,) if pattern.name in POSTED else (403,) if pattern.name in FOR_FEW else (200, 302)
+        assert answer.status_code in expected
         words = {query["sql"].split()[0].upper() for query in captured.captured_queries}
         assert not words & {"INSERT", "UPDATE", "DELETE"}
     assert asked.row().status == "open"

@@ -1,0 +1,76 @@
+"""What can be done to a thread as a whole: each act with what it will do, and the reason where it cannot be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.contrib.auth.models import User
+
+from graphs.engine.statuses import ENDED, ThreadStatus
+from graphs.models import Thread
+from graphs.permissions import can
+
+RETRIED = {
+    ThreadStatus.FAILED: "Runs what failed once more. Answers that were given and effects that were finished are used "
+    "again; nobody is asked twice.",
+    ThreadStatus.QUARANTINED: "Lets workers take it up again, with all that is stored. If it takes them down again, it "
+    "is set aside again.",
+    ThreadStatus.WAITING_VERSION: "Looks for its version now instead of within the next minute.",
+}
+SUSPENDABLE = (ThreadStatus.READY, ThreadStatus.RUNNING, ThreadStatus.INTERRUPTED)
+THEIRS = "Only the requester and operators may do this."
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One act. `says` is what it does, `reason` that it takes one; `problem` and `typed` are of a try that failed."""
+
+    name: str
+    label: str
+    icon: str
+    says: str = ""
+    confirm: str = ""
+    why_not: str = ""
+    reason: bool = False
+    stops: bool = False
+    problem: str = ""
+    typed: str = ""
+
+
+def acts(user: User, thread: Thread, waiting: int) -> list[Act]:
+    """The acts of a thread as they stand; `waiting` of its questions are open."""
+    status = ThreadStatus(thread.status)
+    found = [pause(status, thread), again(status), stop(status, waiting), branch()]
+    if not can(user, "cancel", thread):
+        return [replace(one, why_not=THEIRS) for one in found]
+    if thread.cancel_at is not None and status not in ENDED:
+        return [one if one.name == "fork" else replace(one, why_not="It is being cancelled.") for one in found]
+    return found
+
+
+def pause(status: ThreadStatus, thread: Thread) -> Act:
+    if status is ThreadStatus.SUSPENDED or (status is ThreadStatus.RUNNING and thread.suspend_at is not None):
+        says = "It goes on where it stopped, with the answers that came meanwhile."
+        return Act("resume", "Resume", "player-play", says, "Resume the thread")
+    now = " The node that runs now still finishes." if status is ThreadStatus.RUNNING else ""
+    says = f"No further node starts until somebody resumes it.{now} Open questions stay open; answers to them are kept."
+    why_not = "" if status in SUSPENDABLE else "It is not going on by itself."
+    return Act("suspend", "Suspend", "player-pause", says, "Suspend the thread", why_not, reason=True)
+
+
+def again(status: ThreadStatus) -> Act:
+    why_not = "" if status in RETRIED else "Nothing has failed."
+    return Act("retry", "Retry", "refresh", RETRIED.get(status, ""), "Retry", why_not)
+
+
+def stop(status: ThreadStatus, waiting: int) -> Act:
+    questions = f" Its {waiting} open question{'s are' if waiting != 1 else ' is'} withdrawn." if waiting else ""
+    now = " The node that runs now may still finish what it does outside." if status is ThreadStatus.RUNNING else ""
+    says = f"Ends the thread for good.{questions}{now} What it has done outside stays done."
+    ended = status in ENDED and status is not ThreadStatus.FAILED
+    why_not = f"The thread is {status} already." if ended else ""
+    return Act("cancel", "Cancel", "ban", says, "Cancel the thread", why_not, reason=True, stops=True)
+
+
+def branch() -> Act:
+    return Act("fork", "Fork", "git-branch")
