@@ -66,16 +66,15 @@ class Toolbox:
         Those that finish are settled before a pause of another one ends the pass. A tool that raises, that does not
         exist or that is rejected is an error result (T13).
         """
-        running = [
-            asyncio.create_task(_Call(self, ctx, f"tool:{turn}.{index}", call).run())
-            for index, call in enumerate(calls)
-        ]
+        batch = [_Call(self, ctx, f"tool:{turn}.{index}", call) for index, call in enumerate(calls)]
+        running = [asyncio.create_task(one.run()) for one in batch]
         try:
             await asyncio.wait(running)
         except asyncio.CancelledError:
             for one in running:
                 one.cancel()
             raise
+        _order(ctx, [f"{one.place}/" for one in batch])
         errors = [error for one in running if (error := one.exception()) is not None]
         for error in sorted(errors, key=lambda error: isinstance(error, GraphInterrupt)):
             raise error
@@ -159,11 +158,18 @@ class _Call:
         use = {"toolUseId": self.call["toolUseId"], "name": tool.name, "input": canonical.copy(dict(self.arguments))}
         event = BeforeToolCallEvent(use, self.box, self.ctx)
         event.scope = Scope(self.ctx, f"{self.place}/{event.kind}/", call=self.scope.call)
-        await hooks.fire(event, self.ctx)
-        cancel = event.cancel_tool
-        text = cancel if isinstance(cancel, str) else f"The call of {tool.name} was cancelled." if cancel else ""
+        text = await self._cancelled(hooks, event)
         given = canonical.encode(event.tool_use["input"], f"{tool.name}/input")
         return {"input": given, "cancel": text, "confirm": not text and await self._must_confirm(tool, given)}
+
+    async def _cancelled(self, hooks: HookRegistry, event: BeforeToolCallEvent) -> str:
+        """Why the hooks, or a person whom they asked, cancel the call; empty where they let it through."""
+        default = f"The call of {event.tool_use['name']} was cancelled."
+        try:
+            await hooks.fire(event, self.ctx)
+        except TaskEnded as ended:
+            return ended.text or default
+        return event.cancel_tool if isinstance(event.cancel_tool, str) else default if event.cancel_tool else ""
 
     async def _must_confirm(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
         rule = tool.require_confirmation
@@ -269,6 +275,14 @@ class _Call:
         return {"toolResult": {**result, "outcome": str(outcome)} if outcome is not None else result}
 
 
+def _order(ctx: Context, places: Sequence[str]) -> None:
+    """Have the questions of a batch open in the order of its calls, not in that in which threads came to ask (Z27)."""
+    at = {place: index for index, place in enumerate(places)}
+    raised = sorted(ctx.raised.items(), key=lambda one: at.get(one[1].key.partition("/")[0] + "/", -1))
+    ctx.raised.clear()
+    ctx.raised.update(raised)
+
+
 def _since_the_prompt(messages: Sequence[Message]) -> Sequence[Message]:
     """What was said since a person last said something."""
     plain = [index for index, one in enumerate(messages) if one.role == "user" and not one.tool_results]
@@ -277,7 +291,7 @@ def _since_the_prompt(messages: Sequence[Message]) -> Sequence[Message]:
 
 def _rejected(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
     """The rejected calls of these messages: each paired with its result by call id, within its own turn."""
-    found = []
+    found: list[Mapping[str, Any]] = []
     for asked, told in pairwise(messages):
         no = {one["toolUseId"] for one in told.tool_results if one.get("outcome") == Outcome.REJECTED}
         found += [call for call in asked.tool_calls if call["toolUseId"] in no]
