@@ -333,7 +333,8 @@ def settle(grip: Grip, commit: Commit, status: ThreadStatus) -> Sequence[Interru
     if status == ThreadStatus.CANCELLED and commit.status != ThreadStatus.CANCELLED:
         outbox.put(threads.finish_cancelled(known(grip.held.ref)))
         return ()
-    if status == ThreadStatus.INTERRUPTED and commit.waiting and (decided := store.decided_of(commit.waiting)):
+    waiting = commit.waiting if status == ThreadStatus.INTERRUPTED else ()
+    if waiting and (decided := store.decided_of(thread.pk, waiting)):
         # `decide` saw a running thread and woke nobody: whoever pauses must look again, under the same lock (F22).
         Thread.objects.filter(pk=thread.pk).update(status=ThreadStatus.RUNNING)
         return decided

@@ -213,17 +213,16 @@ def questions(condition: str, parameters: Sequence[Any]) -> list[engine.Interrup
     return list(found.values())
 
 
-def decided_of(interrupt_ids: Sequence[str]) -> list[engine.Interrupt]:
-    """Those of these questions whose verdict counts by now. A pause asks this of all that it waits for, and hardly ever
-    has one been decided already: so the questions themselves are read only where one was."""
-    ids = [sql.identifier(one) for one in interrupt_ids]
-    found: list[engine.Interrupt] = []
-    for start in range(0, len(ids), sql.PARAMETERS):
-        chunk = ids[start : start + sql.PARAMETERS]
-        condition = f"i.status = 'closed' AND i.id IN ({', '.join(['%s'] * len(chunk))})"
-        if sql.fetch(f"SELECT 1 FROM graphs_interrupt i WHERE {condition} LIMIT 1", chunk):
-            found += [one for one in questions(condition, chunk) if one.decision]
-    return found
+def decided_of(thread_id: int, waiting: Sequence[str]) -> list[engine.Interrupt]:
+    """Those of these questions of a thread whose verdict counts by now. A pause asks this of all that it waits for, and
+    hardly ever has one been decided already: so it asks for the closed ones, and reads these alone."""
+    closed = (
+        "i.status = 'closed' AND i.task_id IN (SELECT w.id FROM graphs_task w WHERE w.thread_id = %s AND NOT w.applied)"
+    )
+    if not sql.fetch(f"SELECT 1 FROM graphs_interrupt i WHERE {closed} LIMIT 1", [thread_id]):
+        return []
+    wanted = set(waiting)
+    return [one for one in questions(closed, [thread_id]) if one.decision and one.id in wanted]
 
 
 def parsed(text: str | None) -> Json:
