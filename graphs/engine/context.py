@@ -17,6 +17,7 @@ from graphs.engine import answers, canonical
 from graphs.engine.errors import AmbiguousQuestion, PayloadError, QuestionChanged, SaysoError
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.journal import MAX_REVISION, Journal, digest_of
+from graphs.engine.patches import Patches
 from graphs.engine.pool import Pool
 from graphs.engine.ports import JournalEntry, Json
 from graphs.engine.state import StateView
@@ -75,8 +76,9 @@ class Scope:
     def place(self, key: str) -> tuple[str, int]:
         """The next place under `key` in this scope. Raises RuntimeError in a flow that outlived its attempt, and
         `PayloadError` for a key that is too long."""
-        if self.attempt != self.task.attempt:
-            # A timed-out thread cannot be stopped; what it asks or settles now would be mixed into a later attempt.
+        if self.attempt != self.task.attempt or self.task.over:
+            # A timed-out thread cannot be stopped; what it asks or settles now would be mixed into a later attempt, and
+            # what a branch does that its node has left behind at a pause would be written after the pause's commit.
             raise RuntimeError(f"this attempt of node {self.task.node_id!r} is over")
         full = f"{self.prefix}{key}"
         if len(full) > canonical.MAX_PLACE:
@@ -114,6 +116,12 @@ def current_scope(what: str) -> Scope:
     if scope is None:
         raise RuntimeError(f"{what}() can only be called while a graph node or tool is running")
     return scope
+
+
+def running_scope(task: Context) -> Scope:
+    """The scope of `task` that the caller runs in, or else the task's outermost one."""
+    scope = _current.get()
+    return scope if scope is not None and scope.task is task else task.scope
 
 
 def running_task() -> Context | None:
@@ -172,6 +180,14 @@ class Context:
         self.raised: dict[str, Interrupt] = {}
         self.fault: SaysoError | None = None
         self.store_error: BaseException | None = None
+        #: Questions of this task that were decided since its last pass; None where that is not known.
+        self.news: frozenset[str] | None = None
+        #: What a child adds to the metadata of its questions, so that a reviewer sees who asks.
+        self.labels: Mapping[str, Json] = {}
+        #: Children that run now, by place.
+        self.children: dict[str, asyncio.Future[Any]] = {}
+        self.patches = Patches(journal)
+        self.over = False
         self.loop = asyncio.get_running_loop()
         self.loop_thread = threading.get_ident()
         self.scope = Scope(self)
@@ -210,6 +226,31 @@ class Context:
 
         return ask(message, **details)
 
+    async def run_node(self, child: Any, input: Any = None, *, name: str | None = None) -> Any:
+        """Run a function, agent, workflow or graph as a child of this node and return its output (W30).
+
+        A child that has finished is not run again when this node is; a question of a child is this node's, and the
+        child's output follows its answer as anywhere. `name` is the child's own where it is left out, and must be
+        given where several of one name run at the same time (`AmbiguousQuestion`). Raises what a function or an agent
+        raises, and `ChildFailed` where a graph fails.
+        """
+        from graphs.engine.children import run_child
+
+        return await run_child(self, child, input, name)
+
+    def run_node_sync(self, child: Any, input: Any = None, *, name: str | None = None) -> Any:
+        """`run_node` for synchronous nodes; RuntimeError on the loop's thread, which it would block."""
+        if threading.get_ident() == self.loop_thread:
+            raise RuntimeError("run_node_sync() would block the event loop here; use `await ctx.run_node(...)`")
+        from graphs.engine.children import run_child_blocking
+
+        return run_child_blocking(self, child, input, name)
+
+    def patched(self, id: str) -> bool:
+        """Whether this execution goes the new way of an edit named `id`: True where it reached it first after the edit
+        or began with it, False where it had settled or asked anything before. The answer never changes for a task."""
+        return self.patches.chosen(id)
+
     def stream(self, delta: Any) -> None:
         """Tell whoever streams this run a piece of output as it comes; nothing of it is stored."""
         if threading.get_ident() == self.loop_thread:
@@ -229,9 +270,26 @@ class Context:
         self.raised.clear()
         self.fault = None
         self.scope = Scope(self)
+        self.over = False
         decided = [one for one in self.journal.questions() if one.decision is not None]
         replies = [one for one in decided if one.style == "request_human_input"]
         self.metadata = {REPLY_KEY: answers.delivered(replies[-1])} if replies else {}
+
+    async def see_children_through(self) -> None:
+        """End the pass for its children too: where one has asked, the others finish and are settled; else they stop."""
+        while running := dict(self.children):
+            if not self.raised:
+                for one in running.values():
+                    one.cancel()
+            await asyncio.wait(running.values())
+            for place, one in running.items():
+                if self.children.get(place) is one:
+                    del self.children[place]
+                if not one.cancelled():
+                    one.exception()  # seen, so that nobody reports it as never retrieved
+            for _ in range(3):
+                await asyncio.sleep(0)  # a branch that waited for this child may begin its next one
+        self.over = bool(self.raised)
 
     def pose(self, draft: Interrupt, key: str, ordinal: int, *, again: bool = False) -> Interrupt:
         """The decided question at this place, or the pause. The one primitive under every way of asking.
@@ -239,6 +297,8 @@ class Context:
         `again` opens a new revision where the same question was answered already. Raises `GraphInterrupt`,
         `QuestionChanged`.
         """
+        if self.labels:
+            draft = replace(draft, metadata={**draft.metadata, **self.labels})
         known = self.journal.question(key, ordinal)
         digest = digest_of(draft)
         if known is not None and known.status is not InterruptStatus.WITHDRAWN and known.digest == digest:
@@ -276,6 +336,15 @@ class Context:
 
     async def record(self, entry: JournalEntry) -> None:
         """Store one effect; an error of the store ends the loop, whatever the node does with it."""
+        await self.keep_patches()
+        await self._record(entry)
+
+    async def keep_patches(self) -> None:
+        """Store which ways were chosen since the last boundary: before the next effect, question or end of a pass."""
+        for entry in self.patches.take():
+            await self._record(entry)
+
+    async def _record(self, entry: JournalEntry) -> None:
         write = asyncio.ensure_future(self.services.record_effect(self, entry))
         deadline = await _seen_through(write)
         try:

@@ -128,6 +128,10 @@ class QuestionExpired(SaysoError):
     """A question's time is up and it has no default answer, so the task that asked it fails."""
 
 
+class ChildFailed(SaysoError):
+    """A graph that a node ran as its child has failed; the message names the child and what went wrong in it."""
+
+
 class NestedPause(SaysoError):
     """A run started inside a node paused, which the outer one cannot see; make the inner graph a node of it (Z24)."""
 

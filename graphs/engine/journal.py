@@ -8,9 +8,11 @@ from dataclasses import replace
 from graphs.engine import canonical
 from graphs.engine.answers import OPEN
 from graphs.engine.interrupts import Interrupt
-from graphs.engine.ports import JournalEntry, Json, TaskRecord
+from graphs.engine.ports import JournalEntry, Json, TaskKey, TaskRecord
 from graphs.engine.statuses import InterruptStatus
 
+#: Begins the places of a child that a node runs itself; what follows one is the child's (see children.py).
+CHILD = "run_node:"
 #: After so many other questions at one place without progress, the task fails (`QuestionChanged`).
 MAX_REVISION = 3
 
@@ -54,9 +56,28 @@ class Journal:
         return self._questions.get((key, ordinal))
 
     def questions(self) -> list[Interrupt]:
-        """The newest question of each place, in the order they were opened."""
-        newest = {one.id for one in self._questions.values()}
+        """The newest question of each place of the task's own, in the order they were opened; not those of children."""
+        newest = {one.id for one in self._questions.values() if not _of_child(one.key)}
         return [one for one in self.record.interrupts if one.id in newest]
+
+    def under(self, prefix: str, task: TaskKey) -> Journal:
+        """What this journal holds of a child whose places begin with `prefix`, as the journal of a task of its own."""
+        length = len(prefix)
+        effects = [replace(one, key=one.key[length:]) for one in self.record.journal if one.key.startswith(prefix)]
+        asked = [
+            replace(one, key=one.key[length:], path=task.path, visit=task.visit)
+            for one in self.record.interrupts
+            if one.key.startswith(prefix)
+        ]
+        inherited = [
+            replace(one, key=one.key[length:]) for one in self._inherited.values() if one.key.startswith(prefix)
+        ]
+        return Journal(TaskRecord(task, journal=effects, interrupts=asked), inherited)
+
+    @property
+    def empty(self) -> bool:
+        """Whether the task has settled and asked nothing."""
+        return not self._effects and not self.record.interrupts
 
     def open(self) -> list[Interrupt]:
         """The questions a person can still answer, in the order they were opened."""
@@ -79,6 +100,10 @@ class Journal:
         known = self._questions.get(place)
         if known is None or question.revision >= known.revision:
             self._questions[place] = question
+
+
+def _of_child(key: str) -> bool:
+    return key.startswith(CHILD) or f"/{CHILD}" in key
 
 
 def open_questions(record: TaskRecord) -> list[Interrupt]:

@@ -61,8 +61,15 @@ class NodePass:
         self.ctx.begin_attempt(attempt, self.host.machine.view(self.task.frame))
         for state in self._earlier_states:
             self._write_state(state)
-        with entered(self.ctx.scope):
-            return await self._through()
+        if self.node.binder is not None:
+            self.ctx.patches.known_to(self.node.binder.fn)
+        try:
+            with entered(self.ctx.scope):
+                return await self._through()
+        finally:
+            await self.ctx.see_children_through()
+            if self.ctx.store_error is None:
+                await self.ctx.keep_patches()
 
     async def handle(self, error: Exception) -> tuple[str, ...]:
         """Let the node's `on_error` answer for it."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import os
-from collections.abc import Callable
+import queue
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -45,6 +47,44 @@ def _guarded(call: Callable[[], Any]) -> Any:
     except (StopIteration, SystemExit, KeyboardInterrupt) as error:
         # These would end the future, the loop or the worker instead of the task that raised them.
         raise RuntimeError(f"a node raised {type(error).__name__}({error})") from error
+
+
+class LentThread:
+    """A pool of the one thread that waits meanwhile: what a synchronous node runs as its children takes no second
+    thread of a bounded pool, whose nodes would else wait for each other for ever."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    async def run(self, call: Callable[[], Any]) -> Any:
+        """The result of `call()`, made in the thread that is in `serve`, with the caller's context variables."""
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            try:
+                future.set_result(context.run(_guarded, call))
+            except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited
+                future.set_exception(error)
+
+        self._calls.put(work)
+        return await asyncio.wrap_future(future)
+
+    def serve(self, main: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> Any:
+        """The result of `main` on the loop; this thread makes the calls of `run` until then."""
+        done = asyncio.run_coroutine_threadsafe(main, loop)
+        done.add_done_callback(lambda _: self._calls.put(None))
+        while True:
+            try:
+                work = self._calls.get(timeout=1.0)
+            except queue.Empty:
+                # A loop that was stopped never answers, and this thread would keep its process from ending.
+                if loop.is_closed():
+                    raise RuntimeError("the event loop was closed") from None
+                continue
+            if work is None:
+                return done.result()
+            work()
 
 
 SHARED = ThreadPool()

@@ -139,6 +139,10 @@ class StateView(MutableMapping[str, Any]):
         channel = LAST if name.startswith(SET) else rule(self._declared, plain)
         self._seen[plain] = canonical.copy(reduce(channel, self.get(plain), value))
 
+    def beneath(self) -> StateView:
+        """A view for a child of this task: it sees this one, and what it writes is its own until it has finished."""
+        return StateView(self._declared, self.get, lambda: list(self))
+
     def __delitem__(self, name: str) -> None:
         raise TypeError("a channel cannot be deleted; write None")
 

@@ -29,8 +29,13 @@ class TaskRun:
         self.host = host
         self.task = task
         self.node = task.place.node
-        self.journal = Journal(record, forking.inherited(host.machine.cells, task.key))
+        self.journal = self._journal(record)
         self.ctx = self._context()
+        if task.waiting is not None:
+            waited = set(task.waiting)
+            self.ctx.news = frozenset(
+                one.id for one in record.interrupts if one.id in waited and one.decision is not None
+            )
         self.current = NodePass(host, task, self.ctx)
         self.started = 0.0
 
@@ -47,6 +52,9 @@ class TaskRun:
             if ran is not None:
                 return ran
             await asyncio.sleep(self.node.retry.wait(attempt))
+
+    def _journal(self, record: TaskRecord) -> Journal:
+        return Journal(record, forking.inherited(self.host.machine.cells, self.task.key))
 
     def _context(self) -> Context:
         task, place = self.task, self.task.place
