@@ -65,8 +65,17 @@ class Binder:
         if slot.source == "error":
             return error
         if slot.source == "input":
-            return self._coerce(slot, canonical.copy(value))
+            return self._whole(slot, canonical.copy(value))
         return self._by_name(slot, task, value)
+
+    def _whole(self, slot: _Slot, value: Any) -> Any:
+        try:
+            return self._coerce(slot, value)
+        except InputMismatch:
+            # An input of several channels has the one that the parameter is named after (seed 001).
+            if not isinstance(value, dict) or slot.name not in value:
+                raise
+            return self._coerce(slot, value[slot.name])
 
     def _by_name(self, slot: _Slot, task: Context, value: Json) -> Any:
         if slot.source == "named" and isinstance(value, dict) and slot.name in value:

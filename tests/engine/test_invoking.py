@@ -367,6 +367,20 @@ async def test_t31_other_channels_of_the_input_are_state(store: Store) -> None:
     assert [one.text() for one in result["context"]] == ["more"]
 
 
+async def test_t31_a_lone_parameter_takes_the_whole_input_or_the_channel_of_its_name(store: Store) -> None:
+    def weigh(kilos: float) -> Any:
+        return kilos
+
+    def read(data: dict[str, Any]) -> Any:
+        return data
+
+    given = {"kilos": 2.5, "crate": "blue"}
+    assert (await single(weigh, store).ainvoke(given))["meta"]["output"] == 2.5
+    assert (await single(read, store).ainvoke(given))["meta"]["output"] == given
+    refused = await single(weigh, store).ainvoke({"kilos": "heavy"})
+    assert refused["meta"]["error"]["type"] == "input_mismatch"
+
+
 async def test_t32_without_a_checkpointer_the_thread_resumes_in_the_process() -> None:
     graph = Graph.new("desk").node("ask", asking()).entry("ask").terminal("ask").compile()
     assert (await graph.ainvoke(HELLO, CONFIG))["meta"]["status"] == "interrupted"
