@@ -15,6 +15,7 @@ from urllib.parse import quote
 from graphs.engine import answers, canonical, events, schemas
 from graphs.engine.apps import App, EventActions, RunEvent, call_id, call_of
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
+from graphs.engine.checkpointers.replayed import replayed
 from graphs.engine.content import Content, FunctionResponse, Part
 from graphs.engine.errors import AnswerMismatch, DefinitionError, ThreadExists, UnknownThread
 from graphs.engine.graph import CompiledGraph
@@ -216,7 +217,8 @@ class Conversations:
     ) -> AsyncIterator[RunEvent]:
         before = await self.store.load(self._ref(thread_id))
         telling = _Telling(self.graph.id, thread_id, self.resumable, {} if before is None else before.cells)
-        run = GraphRunner(self.graph, self.store, thread_id)
+        store = self.store if self.resumable else replayed(self.store, self.graph)
+        run = GraphRunner(self.graph, store, thread_id)
         streamed = await run.arun(given, stream=True, resume=resume)
         async for event in streamed.stream_events():
             for told in telling.of(event):
