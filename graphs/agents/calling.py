@@ -73,6 +73,8 @@ class Toolbox:
         except asyncio.CancelledError:
             for one in running:
                 one.cancel()
+            # An effect that is being recorded is recorded to its end; what the others end with is seen here.
+            await asyncio.wait(running)
             raise
         _order(ctx, [f"{one.place}/" for one in batch])
         errors = [error for one in running if (error := one.exception()) is not None]

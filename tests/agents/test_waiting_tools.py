@@ -12,10 +12,12 @@ from graphs.agents.agent import Agent, LlmAgent
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.named import StandIn, resolve, use_models
 from graphs.agents.tools import LongRunningFunctionTool, tool
+from graphs.engine.context import Context
 from graphs.engine.errors import AnswerInvalid, DefinitionError
 from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.ports import TaskKey, ThreadRef
 from graphs.engine.statuses import Outcome, ThreadStatus
+from graphs.engine.workflow import START, Workflow
 from tests.engine.runs import keeps, resume, start
 
 Store = Any
@@ -79,6 +81,31 @@ async def test_w37_what_the_agent_says_flows_on_only_after_the_answer(store: Sto
     assert seen == []
     await resume(graph, store, {"agent": "two"})
     assert seen == ["Two days it is."]
+
+
+async def test_w37_holds_in_a_workflow_and_for_an_agent_that_a_node_runs(store: Store) -> None:
+    def make(seen: list[Any]) -> tuple[LlmAgent, Any]:
+        model = ScriptedModel([ToolCall("request_leave", {"days": 3}), "Two days it is."])
+        return LlmAgent("clerk", model, tools=[waiting(Counter())]), keeps(seen)
+
+    direct: list[Any] = []
+    agent, after = make(direct)
+    flow = Workflow(name="flow", edges=[(START, agent, after)]).compile()
+    assert (await start(flow, store)).paused and direct == []
+    assert (await resume(flow, store, {"clerk": "two"})).status is ThreadStatus.COMPLETED
+    assert direct == ["Two days it is."]
+
+    inside: list[Any] = []
+    agent, after = make(inside)
+
+    async def boss(ctx: Context, node_input: Any) -> Any:
+        return await ctx.run_node(agent, node_input)
+
+    flow = Workflow(name="boss_flow", edges=[(START, boss, after)]).compile()
+    (asked,) = (await start(flow, store)).interrupts
+    assert inside == [] and asked.tool_call_id == "call-0-0"
+    assert (await resume(flow, store, {asked.id: "two"})).status is ThreadStatus.COMPLETED
+    assert inside == ["Two days it is."]
 
 
 @pytest.mark.parametrize("outcome", ["rejected", "answered"])

@@ -12,9 +12,10 @@ import graphs
 SEED_000 = """Graph Runner GraphRunner GraphResume GraphState GraphRunStatus GraphRunResult GraphRunResultStreaming
 ExecutableInput NodeRetryPolicy Interrupt InterruptException NestedAgentInterrupt request_human_input GRAPH_END
 NODE_INTERRUPT InMemoryCheckpointer SQLiteCheckpointer"""
-SEED_001 = "interrupt GraphInterrupt InMemoryCheckpointer tool"
-SEED_002 = "RequestInput Event Context"
-SEED_003 = "HookProvider HookRegistry BeforeNodeCallEvent AfterNodeCallEvent tool Agent"
+SEED_001 = """interrupt pending_interrupt GraphInterrupt InMemoryCheckpointer Message ToolNode tool ResponseGranularity
+StreamEvent"""
+SEED_002 = "RequestInput Event Context LlmAgent LongRunningFunctionTool"
+SEED_003 = "HookProvider HookRegistry BeforeNodeCallEvent AfterNodeCallEvent BeforeToolCallEvent tool Agent"
 OURS = """ask once aonce Decision Outcome Budgets Channel CompiledGraph ScriptedModel GRAPH_START SUPERSTEP_START
 NODE_START NODE_STREAM NODE_END NODE_ERROR SUPERSTEP_END"""
 
