@@ -49,3 +49,9 @@ def test_the_script_pauses_and_completes() -> None:
     assert names["paused"].status.value == "interrupted"
     assert names["done"].status.value == "completed"
     assert names["done"].output == "yes"
+
+
+def test_the_called_graph_pauses_in_a_tool_and_pays() -> None:
+    names = printed("<!-- called graph -->")
+    assert names["asked"].message == "Pay 40?" and names["asked"].tool_call_id == "call-0"
+    assert names["said"] == "paid 40"
