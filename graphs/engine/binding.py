@@ -93,6 +93,8 @@ class Binder:
         try:
             return _adapter(wanted).validate_python(value)
         except Exception as error:
+            if isinstance(value, str) and (read := _read(wanted, value)) is not None:
+                return read
             raise InputMismatch(f"node {self.node_id!r}: its input does not fit {slot.name!r}: {error}") from error
 
 
@@ -102,6 +104,14 @@ def _adapter(annotation: Any) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(annotation)
+
+
+def _read(annotation: Any, text: str) -> Any:
+    """What a text that says it as JSON gives, or None: a message is text, also to a node that takes a model."""
+    try:
+        return _adapter(annotation).validate_json(text)
+    except Exception:  # noqa: BLE001 - the first reason why it does not fit is the one that is told
+        return None
 
 
 def _slots(fn: Callable[..., Any], called: Any) -> list[_Slot]:
