@@ -115,7 +115,7 @@ class _Conversation:
             self.ctx.state["messages"] = self.messages[known:]
 
     async def _ask_model(self, turn: int) -> Message:
-        settled = await effects.settle(self.ctx.scope, "model", self._complete, ordinal=turn)
+        settled = await effects.settle(self.ctx.scope, "model", self._complete, ordinal=turn, harmless=True)
         self.ctx.spend(**settled["usage"])
         return Message(settled["message"])
 

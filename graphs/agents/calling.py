@@ -148,7 +148,7 @@ class _Call:
         if not hooks.wants(BeforeToolCallEvent) and not callable(tool.require_confirmation):
             return {"input": self.arguments, "cancel": "", "confirm": False}
         settled: dict[str, Any] = await effects.settle(
-            self.scope, "before", lambda: self._prepare(tool, hooks), effects.IDEMPOTENT, 0
+            self.scope, "before", lambda: self._prepare(tool, hooks), ordinal=0, harmless=True
         )
         return settled
 
@@ -205,9 +205,8 @@ class _Call:
         told = {"tool": tool.name, "tool_call_id": self.call["toolUseId"]}
         self.ctx.services.tell(events.TOOL_START, self.ctx, **told, arguments=dict(self.arguments))
         ended = await self._ended(tool)
-        if tool.long_running:
-            # What the reviewer is shown then; it must not depend on whether this pass has settled the call or found it.
-            ended["arguments"] = dict(self.arguments)
+        # Kept with the result: a later question about this call must show the same in every pass.
+        ended["arguments"] = dict(self.arguments)
         self.ctx.services.tell(events.TOOL_END, self.ctx, **told, result=ended["status"])
         return ended
 

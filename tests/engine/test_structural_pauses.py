@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphs.engine.context import Context
-from graphs.engine.errors import DefinitionError, PayloadError, ThreadBusy, UnknownThread
+from graphs.engine.errors import AnswerMismatch, DefinitionError, PayloadError, ThreadBusy, UnknownThread
 from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.outputs import Event
 from graphs.engine.ports import TaskKey, ThreadRef
@@ -265,3 +265,22 @@ async def test_w43_a_rejected_node_never_ran_and_is_told_from_one_that_gave_an_o
     work = TaskKey("work", 1)
     stored = await store.results(ThreadRef("steps", "run-1"), [work])
     assert stored[work].status is TaskStatus.REJECTED
+
+
+async def test_t17_where_two_graphs_are_paused_the_question_names_the_one_to_edit(store: Store) -> None:
+    def body(name: str) -> CompiledGraph:
+        graph = Graph.new(name).node("work", lambda ctx: ctx.state.get("limit", 0)).entry("work").terminal("work")
+        return graph.compile(interrupt_before=["work"])
+
+    graph = Graph.new("outer").node("root", lambda: None).entry("root")
+    for name in ("left", "right"):
+        graph.node(name, body(name)).edge("root", name).terminal(name)
+    compiled = graph.compile(checkpointer=store)
+    left, right = (await compiled.ainvoke({"messages": ["go"]}, CONFIG))["meta"]["interrupts"]
+    with pytest.raises(AnswerMismatch) as refused:
+        await compiled.aupdate_state(CONFIG, {"limit": 5})
+    assert set(refused.value.open_ids) == {left["id"], right["id"]}
+    await compiled.aupdate_state({**CONFIG, "interrupt_id": right["id"]}, {"limit": 5})
+    result = await compiled.ainvoke({"resume": {left["id"]: True, right["id"]: True}}, CONFIG)
+    assert result["meta"]["output"] == {"left": 0, "right": 5}
+    await assert_replays(compiled, store)
