@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -30,10 +31,11 @@ class Patches:
 
     def known_to(self, fn: Callable[..., Any]) -> None:
         """Note, at the beginning of a fresh execution, which edits its code names."""
-        if self._fresh and not self._pending and self._journal.effect(_BEGAN, 0) is None:
-            names = sorted(_names(fn))
-            if names:
-                self._pending.append(JournalEntry(_BEGAN, 0, "done", names))
+        code = getattr(fn, "__code__", None)
+        if not self._fresh or self._pending or not isinstance(code, CodeType):
+            return
+        if (names := _names(code)) and self._journal.effect(_BEGAN, 0) is None:
+            self._pending.append(JournalEntry(_BEGAN, 0, "done", list(names)))
 
     def chosen(self, id: str) -> bool:
         """The task's way at the edit `id`. Raises `PayloadError` for an id that is no short text."""
@@ -54,14 +56,14 @@ class Patches:
         return taken
 
 
-def _names(fn: Callable[..., Any]) -> set[str]:
+@lru_cache(maxsize=1024)
+def _names(code: CodeType) -> tuple[str, ...]:
     """The texts in a function's code that may be ids of edits; none where it does not call `patched`."""
-    code = getattr(fn, "__code__", None)
-    codes = list(_codes(code)) if isinstance(code, CodeType) else []
+    codes = list(_codes(code))
     if not any("patched" in one.co_names for one in codes):
-        return set()
+        return ()
     texts = (constant for one in codes for constant in one.co_consts if isinstance(constant, str))
-    return {text for text in texts if 0 < len(text) <= canonical.MAX_NAME and not any(map(str.isspace, text))}
+    return tuple(sorted({text for text in texts if 0 < len(text) <= canonical.MAX_NAME and " " not in text}))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

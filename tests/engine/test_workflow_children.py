@@ -17,12 +17,15 @@ from graphs.engine.asking import ask, interrupt, request_human_input
 from graphs.engine.context import Context, ExecutableInput
 from graphs.engine.effects import once
 from graphs.engine.failpoints import Crash
+from graphs.engine.forking import fork
 from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import Budgets, Graph
-from graphs.engine.interrupts import GraphInterrupt
+from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
+from graphs.engine.interrupts import GraphInterrupt, GraphResume
 from graphs.engine.outputs import Event, RequestInput
 from graphs.engine.policies import NodeRetryPolicy
 from graphs.engine.ports import Answer, ThreadRef
+from graphs.engine.runner import Runner
 from graphs.engine.statuses import Outcome, ThreadStatus
 from graphs.engine.workflow import START, Workflow
 from tests.engine.runs import Calls, one, resume, retry, start, works
@@ -455,6 +458,47 @@ async def test_a_nodes_deadline_stops_its_children(store: Store) -> None:
 
     assert (await start(one(parent, timeout=0.05), store)).error["type"] == "node_timeout"
     assert stopped == [True]
+
+
+async def test_hooks_stand_around_children_too_and_may_ask_there(store: Store) -> None:
+    calls: Calls = Counter()
+
+    class Asks:
+        def register_hooks(self, registry: HookRegistry) -> None:
+            registry.add_callback(BeforeNodeCallEvent, self.before)
+
+        def before(self, event: BeforeNodeCallEvent) -> None:
+            if event.node_id == "danger" and event.interrupt("sure", "Run danger?") != "y":
+                event.cancel_node = "not now"
+
+    async def parent(ctx: Context) -> Any:
+        return [await ctx.run_node(counted(calls, name)) for name in ("safe", "danger")]
+
+    graph = one(parent)
+    (question,) = (await start(graph, store, hooks=[Asks()])).interrupts
+    assert question.name == "sure" and question.metadata == {"child": "danger"}
+    result = await resume(graph, store, {"sure": "y"}, hooks=[Asks()])
+    assert result.output == ["safe of None", "danger of None"] and calls == {"safe": 1, "danger": 1}
+
+
+async def test_e25_a_fork_asks_before_a_childs_effect_is_done_again(store: Store) -> None:
+    calls: Calls = Counter()
+
+    def pays(node_input: Any) -> Any:
+        return [once("pay", lambda: calls.update(["pay"]) or calls["pay"]), interrupt("sent?")]
+
+    async def parent(ctx: Context) -> Any:
+        return await ctx.run_node(pays)
+
+    graph = one(parent)
+    await start(graph, store)
+    assert (await resume(graph, store, {"ask": "yes"})).output == [1, "yes"]
+    forked = await fork(graph, store, "run-1", 0)
+    (question,) = (await Runner.configure().graph(graph).resume_from(store, forked).arun()).interrupts
+    assert question.reason == "effect_in_parent" and question.payload["result"] == 1
+    again = Runner.configure().graph(graph).resume_from(store, forked)
+    await again.arun(resume=GraphResume({question.id: {"do": "again"}}))
+    assert (await again.arun(resume={"ask": "no"})).output == [2, "no"]
 
 
 async def test_a_branch_left_behind_at_a_pause_settles_nothing_more(store: Store) -> None:
