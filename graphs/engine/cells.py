@@ -5,6 +5,7 @@ wait:<path>#<visit>    [interrupt ids]              it waits for these questions
 fail:<path>#<visit>    true                         it failed, and runs again after a retry
 nest:<path>#<visit>    true                         it holds a nested graph that runs
 last:<path>#<visit>    [output]                     its nested graph is over, and what follows has not run yet
+inherited:<path>#<visit>       [entries]            its effects in the thread that this one was forked from
 join:<frame>|<node>|<source>   [outputs]            arrivals that wait for the others
 out:<frame>|<node>     output                       a terminal has fired
 visit:<path>           [count, signature]

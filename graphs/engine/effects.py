@@ -15,6 +15,8 @@ from graphs.engine.ports import JournalEntry, Json
 
 IDEMPOTENT, PURE, AT_MOST_ONCE = "idempotent", "pure", "at_most_once"
 MODES = frozenset({IDEMPOTENT, PURE, AT_MOST_ONCE})
+#: How the journal marks an effect that a fork runs again without asking.
+HARMLESS = "harmless"
 
 
 def once(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, **kwargs: Any) -> Any:
@@ -107,6 +109,7 @@ class Effect:
             raise PayloadError(f"an effect's key is text of 1 to {canonical.MAX_KEY} characters", "key")
         self.scope = scope
         self.mode = mode
+        self.harmless = harmless
         self.key, self.ordinal = scope.place(key) if ordinal is None else (f"{scope.prefix}{key}", ordinal)
         self.inner = Scope(scope.task, f"{self.key}.{self.ordinal}/", f"{self.key}/{self.ordinal}", scope.call)
         self._entry = scope.task.journal.effect(self.key, self.ordinal)
@@ -142,7 +145,8 @@ class Effect:
 
     def finished(self, result: Any) -> JournalEntry:
         """The entry that settles it; `PayloadError` where the result is not JSON."""
-        self._entry = JournalEntry(self.key, self.ordinal, "done", canonical.encode(result, self.key), self.mode)
+        mode = HARMLESS if self.harmless else self.mode
+        self._entry = JournalEntry(self.key, self.ordinal, "done", canonical.encode(result, self.key), mode)
         return self._entry
 
     def _known(self, result: Json) -> JournalEntry:

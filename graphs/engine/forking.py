@@ -16,6 +16,7 @@ from typing import Any
 
 from graphs.engine import canonical, counters, superstep
 from graphs.engine.cells import channel, spell
+from graphs.engine.effects import HARMLESS
 from graphs.engine.errors import CannotFork, DefinitionChanged, PayloadError, UnknownThread
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.ports import (
@@ -128,7 +129,8 @@ def channels(cells: Cells) -> dict[str, Json]:
 
 
 def _is_effect(entry: JournalEntry) -> bool:
-    return entry.state in ("done", "started") and entry.key.partition(":")[0] not in NOTES
+    settled = entry.state in ("done", "started") and entry.mode != HARMLESS
+    return settled and entry.key.partition(":")[0] not in NOTES
 
 
 def _kept(entry: JournalEntry, thread_id: str) -> list[Json]:

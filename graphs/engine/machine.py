@@ -201,7 +201,7 @@ class Machine:
         for name in [name for name in self.cells if name.startswith(("task:", "wait:", "fail:", "nest:", "last:"))]:
             self.draft.drop(name)
         nested = tuple(f"channel:{id}|" for id in self.frames if id)
-        for name in [name for name in self.cells if name.startswith(("join:", "out:", *nested))]:
+        for name in [name for name in self.cells if name.startswith(("join:", "out:", "inherited:", *nested))]:
             self.draft.drop(name)
         self.tasks.clear()
         self.frames = {"": Frame("", None, self.graph, 0, "", channels=self.root.channels)}
@@ -240,6 +240,7 @@ class Machine:
         self.settle_waiting(task)
         name = spell(task.key)
         self.draft.drop(f"task:{name}")
+        self.draft.drop(f"inherited:{name}")
         if task.last is not None:
             self.draft.drop(f"last:{name}")
         del self.tasks[task.key]

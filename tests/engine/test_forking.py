@@ -165,3 +165,19 @@ async def test_forks_refuse_what_they_cannot_begin_with(store: Store) -> None:
     other = Graph.new("shop").node("pay", lambda: 1).entry("pay").terminal("pay").compile()
     with pytest.raises(DefinitionChanged, match="'price' is gone"):
         await fork(other, store, "run-1", 1)
+
+
+async def test_a_fork_forgets_what_it_inherited_with_each_task_that_ends(store: Store) -> None:
+    graph = shop(Calls())
+    await bought(graph, store)
+    child = await fork(graph, store, "run-1", 2, new_thread_id="fork")
+    first = await store.load_step(ThreadRef("shop", child), 0)
+    assert first is not None and {name for name in first if name.startswith("inherited:")} == {
+        "inherited:agree#1", "inherited:charge#1"
+    }  # fmt: skip
+    await go(graph, store, child)
+    await go(graph, store, child, {"agree": {"do": "take"}})
+    await go(graph, store, child, {"agree": True})
+    await go(graph, store, child, {"charge": {"do": "take"}})
+    snapshot = await store.load(ThreadRef("shop", child))
+    assert not [name for name in snapshot.cells if name.startswith("inherited:")]
