@@ -205,7 +205,7 @@ def _read(input: Any) -> _Input:
     if not isinstance(input, Mapping):
         raise InputMismatch('the input is a mapping such as {"messages": […]} or {"resume": …}')
     if "resume" not in input:
-        if not input or "interrupt_id" in input:
+        if not input or "interrupt_id" in input or (set(input) == {"messages"} and not input["messages"]):
             raise InputMismatch("nothing to run: give messages or other channels, or `resume` with an answer")
         return _Input(_channels(input))
     rest = set(input) - {"resume", "interrupt_id"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from graphs.engine.asking import interrupt
 from graphs.engine.context import Context
 from graphs.engine.errors import (
     AlreadyAnswered,
@@ -23,181 +21,15 @@ from graphs.engine.errors import (
     UnknownThread,
 )
 from graphs.engine.granularity import KINDS, ResponseGranularity, StreamEvent
-from graphs.engine.graph import CompiledGraph, Graph
+from graphs.engine.graph import Graph
 from graphs.engine.messages import Message
 from graphs.engine.outputs import Event
 from graphs.engine.ports import ThreadRef
 from graphs.engine.responses import pending_interrupt
-from graphs.engine.statuses import Outcome
-from graphs.engine.swallowed import assert_no_pause_swallowed
-from tests.engine.runs import Calls, works
+from tests.engine.calls import CONFIG, FULL, HELLO, LOW, PARTIAL, SCHEMA, answered, asking, paused, single
+from tests.engine.runs import works
 
 Store = Any
-FULL, PARTIAL, LOW = ResponseGranularity.FULL, ResponseGranularity.PARTIAL, ResponseGranularity.LOW
-CONFIG = {"thread_id": "desk-7"}
-HELLO = {"messages": [Message.text_message("Ship the crate")]}
-SCHEMA = {"type": "object", "properties": {"go": {"type": "boolean"}}, "required": ["go"]}
-
-
-def single(body: Any, store: Store, **options: Any) -> CompiledGraph:
-    return Graph.new("desk").node("work", body).entry("work").terminal("work").compile(checkpointer=store, **options)
-
-
-def fork(store: Store, **bodies: Any) -> CompiledGraph:
-    graph = Graph.new("fork").node("root", lambda: "root").entry("root")
-    for name, body in bodies.items():
-        graph.node(name, body).edge("root", name).terminal(name)
-    return graph.compile(checkpointer=store)
-
-
-def asking(value: Any = None, **details: Any) -> Any:
-    return lambda: interrupt(value, **details)
-
-
-async def paused(graph: CompiledGraph, input: Any = HELLO) -> Any:
-    return await graph.ainvoke(input, CONFIG, FULL)
-
-
-async def answered(graph: CompiledGraph, value: Any, level: Any = FULL, **more: Any) -> Any:
-    return await graph.ainvoke({"resume": value, **more}, CONFIG, level)
-
-
-async def test_t01_a_bare_interrupt_has_its_defaults(store: Store) -> None:
-    result = await paused(single(asking(), store))
-    asked = pending_interrupt(result["state"])
-    assert asked is not None
-    assert (asked.reason, asked.value, asked.response_schema) == ("input_required", None, None)
-    shown = result["state"]["execution_meta"]["interrupt_data"]["interrupt"]
-    assert shown["message"] is None and shown["response_schema"] is None and shown["value"] is None
-
-
-async def test_t02_all_four_reach_record_stream_and_response_unchanged(store: Store) -> None:
-    value = {"amount": 2.5, "count": 3, "tags": ["a", None, True], "who": {"name": "Zoë"}}
-    graph = single(asking(value, message="Ship?", reason="shipping", response_schema=SCHEMA), store)
-    chunks = [chunk async for chunk in graph.astream(HELLO, CONFIG, FULL)]
-    told = next(one.data["interrupt"] for one in chunks if one.data.get("status") == "interrupted")
-    (stored,) = store.questions(ThreadRef("desk", "desk-7"))
-    again = await graph.ainvoke(None, CONFIG, FULL)
-    for one in (told, again["meta"]["interrupts"][0], again["state"]["execution_meta"]["interrupt_data"]["interrupt"]):
-        assert json.loads(json.dumps(one)) == one
-        assert (one["value"], one["message"], one["reason"], one["response_schema"]) == (
-            value,
-            "Ship?",
-            "shipping",
-            SCHEMA,
-        )
-    assert (stored.value, stored.message, stored.reason, stored.response_schema) == (value, "Ship?", "shipping", SCHEMA)
-    assert told["id"] == stored.id
-
-
-async def test_t04_the_answer_comes_back_where_it_was_asked(store: Store) -> None:
-    calls: Calls = Counter()
-
-    def work() -> Any:
-        calls["before"] += 1
-        answer = interrupt("go?")
-        calls["after"] += 1
-        return answer
-
-    graph = single(work, store)
-    await paused(graph)
-    result = await answered(graph, {"go": 1})
-    assert result["meta"]["output"] == {"go": 1} and result["meta"]["status"] == "completed"
-    assert calls == {"before": 2, "after": 1}
-
-
-async def test_t05_null_is_a_cancellation_and_skips_the_schema(store: Store) -> None:
-    graph = single(lambda: "stopped" if interrupt(response_schema=SCHEMA) is None else "went", store)
-    await paused(graph)
-    assert (await answered(graph, None))["meta"]["output"] == "stopped"
-    (stored,) = store.questions(ThreadRef("desk", "desk-7"))
-    assert stored.decision.outcome is Outcome.CANCELLED
-
-
-async def test_t06_two_interrupts_are_answered_in_order(store: Store) -> None:
-    graph = single(lambda: [interrupt(message="first?"), interrupt(message="second?")], store)
-    first = await paused(graph)
-    second = await answered(graph, 1)
-    assert [one["meta"]["interrupts"][0]["message"] for one in (first, second)] == ["first?", "second?"]
-    assert (await answered(graph, 2))["meta"]["output"] == [1, 2]
-    assert len(store.questions(ThreadRef("desk", "desk-7"))) == 2
-
-
-async def test_t07_an_answer_that_ends_the_function_leaves_no_second_question(store: Store) -> None:
-    graph = single(lambda: "early" if interrupt(message="first?") == "stop" else interrupt(message="second?"), store)
-    await paused(graph)
-    result = await answered(graph, "stop")
-    assert result["meta"]["output"] == "early" and result["meta"]["interrupts"] == []
-    assert len(store.questions(ThreadRef("desk", "desk-7"))) == 1
-
-
-async def test_t08_except_exception_lets_the_pause_through(store: Store) -> None:
-    def careful() -> Any:
-        try:
-            return interrupt("sure?")
-        except Exception:
-            return "swallowed"
-
-    graph = single(careful, store)
-    assert (await paused(graph))["meta"]["status"] == "interrupted"
-    assert (await answered(graph, "yes"))["meta"]["output"] == "yes"
-
-
-async def test_t09_a_swallowed_pause_fails_the_task_and_a_helper_reports_it(store: Store) -> None:
-    def greedy() -> Any:
-        try:
-            return interrupt("sure?")
-        except BaseException:
-            return "swallowed"
-
-    result = await paused(single(greedy, store))
-    assert result["meta"]["status"] == "failed" and result["meta"]["error"]["type"] == "pause_swallowed"
-    assert store.questions(ThreadRef("desk", "desk-7")) == []
-    with pytest.raises(AssertionError, match=r"node 'work' swallowed a pause"):
-        assert_no_pause_swallowed(result)
-    assert_no_pause_swallowed(await paused(single(asking(), None)))
-
-
-def test_t10_outside_of_a_run_interrupt_says_where_it_may_be_called() -> None:
-    with pytest.raises(RuntimeError, match="while a graph node or tool is running"):
-        interrupt("go?")
-
-
-@pytest.mark.parametrize("value", [False, 0, "", [], {}])
-async def test_t04_empty_answers_are_answers(store: Store, value: Any) -> None:
-    graph = single(asking(), store)
-    await paused(graph)
-    assert (await answered(graph, value))["meta"]["output"] == value
-
-
-async def test_t12_with_several_open_a_bare_answer_is_refused_and_ids_answer(store: Store) -> None:
-    graph = fork(store, left=asking(message="l?"), right=asking(message="r?"))
-    left, right = (await paused(graph))["meta"]["interrupts"]
-    with pytest.raises(AnswerMismatch) as refused:
-        await answered(graph, "yes")
-    assert refused.value.open_ids == [left["id"], right["id"]]
-    half = await answered(graph, "R", interrupt_id=right["id"])
-    assert [one["id"] for one in half["meta"]["interrupts"]] == [left["id"]]
-    assert (await answered(graph, "L"))["meta"]["output"] == {"left": "L", "right": "R"}
-
-
-async def test_t12_a_map_by_id_answers_all_and_never_counts_as_one_answer(store: Store) -> None:
-    graph = fork(store, left=asking(message="l?"), right=asking(message="r?"))
-    left, right = ((one["id"]) for one in (await paused(graph))["meta"]["interrupts"])
-    await answered(graph, "L", interrupt_id=left)
-    # Somebody else answered the left one meanwhile. The map does not turn into the answer to the right one.
-    with pytest.raises(AnswerMismatch):
-        await answered(graph, {left: "other", right: "R"})
-    assert (await answered(graph, {right: "R"}))["meta"]["output"] == {"left": "L", "right": "R"}
-
-
-async def test_t12_a_value_that_looks_like_a_map_by_id_is_given_under_interrupt_id(store: Store) -> None:
-    graph = single(asking(), store)
-    (asked,) = (await paused(graph))["meta"]["interrupts"]
-    odd = {"3f0c1d5e-0000-4000-8000-000000000000": 1}
-    with pytest.raises(AnswerMismatch):
-        await answered(graph, odd)
-    assert (await answered(graph, odd, interrupt_id=asked["id"]))["meta"]["output"] == odd
 
 
 async def test_t20_a_full_stream_tells_the_pause_after_it_is_stored(store: Store) -> None:
@@ -301,7 +133,17 @@ async def test_t25_the_state_carries_the_pause_under_execution_meta(store: Store
 
 
 @pytest.mark.parametrize(
-    "input", [{}, [], "go", {"interrupt_id": "x"}, {"resume": 1, "messages": []}, {"resume": 1, "interrupt_id": ""}]
+    "input",
+    [
+        {},
+        [],
+        "go",
+        {"messages": []},
+        {"messages": ""},
+        {"interrupt_id": "x"},
+        {"resume": 1, "messages": []},
+        {"resume": 1, "interrupt_id": ""},
+    ],
 )
 async def test_t26_what_is_neither_input_nor_answer_is_refused(store: Store, input: Any) -> None:
     with pytest.raises(InputMismatch):
