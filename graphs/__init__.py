@@ -29,6 +29,7 @@ _PLACES = {
     ),
     "graphs.engine.events": (
         "GRAPH_END GRAPH_START NODE_END NODE_ERROR NODE_INTERRUPT NODE_START NODE_STREAM SUPERSTEP_END SUPERSTEP_START"
+        " TOOL_END TOOL_START"
     ),
     "graphs.engine.granularity": "ResponseGranularity StreamChunk StreamEvent",
     "graphs.engine.functions": "AnswersUnread FunctionNode",

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from graphs.engine.asking import interrupt
-from graphs.engine.errors import (
-    AnswerMismatch,
-)
+from graphs.engine.errors import AnswerMismatch
 from graphs.engine.ports import ThreadRef
 from graphs.engine.responses import pending_interrupt
 from graphs.engine.statuses import Outcome
