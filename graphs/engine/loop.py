@@ -318,9 +318,15 @@ class Loop:
         targets = {}
         for one in ran:
             record = self.records.get(one.task.key)
-            # An earlier build recorded this result without its targets, and the store never changes it.
-            if one.result and one.result.targets and record and record.result and record.result.targets is None:
-                targets[spell(one.task.key)] = list(one.result.targets)
+            found = record.result if record is not None else None
+            if (
+                one.result is not None
+                and found is not None
+                and found.status is TaskStatus.FINISHED
+                and found.targets is None
+            ):
+                # An earlier build recorded this result without its targets, and the store never changes it.
+                targets[spell(one.task.key)] = list(one.result.targets or ())
         return replaying.log_of(kind, ran, used=used, renewed=renewed, gated=self._gated, targets=targets)
 
     def _committed(self, commit: Commit, decided: Sequence[Interrupt]) -> None:

@@ -143,7 +143,8 @@ class Machine:
     def _read_frames(self, by_kind: dict[str, list[tuple[str, Json]]]) -> None:
         for rest, values in by_kind.get("join", ()):
             frame, node, source = rest.split("|")
-            self.frames[frame].joins.setdefault(node, {})[source] = values
+            # A copy: arrivals are appended, and the cell's own list may be the store's record of an earlier step.
+            self.frames[frame].joins.setdefault(node, {})[source] = list(values)
         for rest, output in by_kind.get("out", ()):
             frame, _, node = rest.partition("|")
             self.frames[frame].outputs[node] = output
