@@ -110,7 +110,8 @@ def origin(thread: Thread, step: int) -> Origin | None:
     try:
         begun = begin(thread, step, {})
     except NotPossible as refusal:
-        return Origin(step, channels, why_not=str(refusal))
+        why = str(refusal)
+        return Origin(step, channels, why_not=f"{why[:1].upper()}{why[1:]}.")
     return Origin(step, channels, running(begun.cells), effects(begun.cells))
 
 

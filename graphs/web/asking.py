@@ -146,9 +146,20 @@ def title_of(interrupt: Interrupt) -> str:
     return first[:200] or f"{interrupt.node_id} asks for an answer"
 
 
+#: Why the engine itself asks, in words for reviewers.
+OWN_REASONS = {
+    "interrupt_before": "The graph stops before this node, each time it comes to it.",
+    "interrupt_after": "The graph stops after this node, each time it is done.",
+    "effect_in_doubt": "The process that ran it died, so nobody knows whether it took place.",
+    "effect_in_parent": "This thread is a fork. What its parent did outside is not repeated before somebody says so.",
+}
+
+
 def reason_of(interrupt: Interrupt) -> str:
-    """Why it is asked, in one line, where the author said so."""
+    """Why it is asked, in one line, where the author or the engine said so."""
     reason = interrupt.reason
+    if interrupt.style in ("structural", "effect") and isinstance(reason, str) and reason in OWN_REASONS:
+        return OWN_REASONS[reason]
     if isinstance(reason, Mapping):
         reason = next(
             (reason[key] for key in ("reason", "message", "text", "why") if isinstance(reason.get(key), str)), ""

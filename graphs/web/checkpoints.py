@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from graphs.actions import forks as actions
 from graphs.actions.errors import InputInvalid, NotPossible, status_of
+from graphs.engine.statuses import ENDED, ThreadStatus
 from graphs.models import Checkpoint, Task, Thread
 from graphs.permissions import can
 from graphs.web.definitions import labels
@@ -39,13 +40,18 @@ KINDS = {
 
 @dataclass(slots=True)
 class Row:
-    """One checkpoint in the list: the nodes that ended with it, or what else it was, and the forks from it."""
+    """One checkpoint in the list: the nodes that ended with it, those that asked, what else it was, and its forks.
+
+    Where a thread has ended nothing is left to run, so no fork begins there.
+    """
 
     step: int
     at: datetime
     status: str
     nodes: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     note: str = ""
+    last: bool = False
     forks: list[Thread] = field(default_factory=list)
 
 
@@ -57,7 +63,7 @@ def read(request: HttpRequest, thread: Thread, names: dict[str, str]) -> dict[st
     if before.isascii() and before.isdigit() and len(before) < 10:
         rows = rows.filter(step__lt=int(before))
     found = list(rows.order_by("-step").values_list("step", "at", "status", "log")[: PAGE + 1])
-    shown = [Row(step, at, status, note=note(step, log)) for step, at, status, log in found[:PAGE]]
+    shown = [row(step, at, status, log, names) for step, at, status, log in found[:PAGE]]
     fill(user, thread, shown, names)
     return {
         "checkpoints": shown,
@@ -66,9 +72,12 @@ def read(request: HttpRequest, thread: Thread, names: dict[str, str]) -> dict[st
     }
 
 
-def note(step: int, log: Any) -> str:
-    kind = log.get("kind", "") if isinstance(log, dict) else ""
-    return KINDS.get(kind, "") or ("" if step else "The thread began.")
+def row(step: int, at: datetime, status: str, log: Any, names: dict[str, str]) -> Row:
+    log = log if isinstance(log, dict) else {}
+    asked = [name.rpartition("#")[0] for name in log.get("asked", ())]
+    note = KINDS.get(log.get("kind", ""), "") or ("" if step else "The thread began.")
+    ended = ThreadStatus(status) in ENDED and status != ThreadStatus.FAILED
+    return Row(step, at, status, asked=[names.get(path, path) for path in asked], note=note, last=ended)
 
 
 def fill(user: User, thread: Thread, rows: list[Row], names: dict[str, str]) -> None:
@@ -82,8 +91,8 @@ def fill(user: User, thread: Thread, rows: list[Row], names: dict[str, str]) -> 
     born: dict[int | None, list[Thread]] = defaultdict(list)
     for child in forks_of(user, thread):
         born[child.parent_step].append(child)
-    for row in rows:
-        row.nodes, row.forks = ended[row.step], born[row.step]
+    for one in rows:
+        one.nodes, one.forks = ended[one.step], born[one.step]
 
 
 def forks_of(user: User, thread: Thread) -> list[Thread]:
@@ -157,12 +166,11 @@ def shown(
     status: int = 200,
 ) -> HttpResponse:
     names = labels(thread)
-    row = Checkpoint.objects.filter(thread=thread, step=origin.step).only("at", "status").first()
     context = {
         "nav": "threads",
         "thread": thread,
         "origin": origin,
-        "checkpoint": row,
+        "checkpoint": Checkpoint.objects.filter(thread=thread, step=origin.step).only("at").first(),
         "next": [names.get(path, path) for path in origin.next],
         "effects": [(names.get(path, path), name) for path, name in origin.effects],
         "text": text,

@@ -16,6 +16,14 @@ LONG_QUEUED = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """One way out, with the command that takes it, where one does."""
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """One line of progress; `questions` are the open ones a person can go on with, `ways` those out of a standstill.
 
@@ -27,7 +35,7 @@ class Progress:
     live: bool
     note: str = ""
     questions: list[Interrupt] = field(default_factory=list)
-    ways: list[str] = field(default_factory=list)
+    ways: list[Way] = field(default_factory=list)
     who: str = ""
     at: datetime | None = None
 
@@ -60,9 +68,9 @@ def of(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Pro
 
 
 QUARANTINE_WAYS = [
-    "Find out what takes its workers down: the node that runs next, its memory, its time.",
-    "Retry it, and workers take it up again with all that is stored.",
-    "Fork it from a checkpoint with another state, or cancel it.",
+    Way("Find out what takes its workers down: the node that runs next, its memory, its time."),
+    Way("Retry it, and workers take it up again with all that is stored."),
+    Way("Fork it from a checkpoint with another state, or cancel it."),
 ]
 
 
@@ -75,8 +83,10 @@ def suspended(thread: Thread, live: bool, waiting: list[Interrupt]) -> Progress:
     return Progress("suspended", text, live, thread.suspend_reason, **details)
 
 
-def retry_way(where: str) -> str:
-    return f"Mend what is wrong, then retry: {where or 'what failed'} runs again, with the answers and effects it has."
+def retry_way(where: str) -> Way:
+    return Way(
+        f"Mend what is wrong, then retry: {where or 'what failed'} runs again, with the answers and effects it has."
+    )
 
 
 def waits_for_version(thread: Thread, live: bool) -> Progress:
@@ -86,12 +96,19 @@ def waits_for_version(thread: Thread, live: bool) -> Progress:
     named = f"{node[1]}=<its new path>" if node else "<old path>=<new path>"
     version = thread.graph_version or "of before"
     ways = [
-        f"Register version {version} of {thread.graph_id} beside the new one: it goes on by itself within a minute.",
-        f"Move it to the new definition: manage.py migrate_threads {thread.graph_id} --map {named}",
-        "Cancel it, or fork it from a checkpoint that the new definition still fits.",
+        Way(f"Register version {version} of {thread.graph_id} beside the new one: it goes on within a minute."),
+        Way("Move it to the new definition:", f"manage.py migrate_threads {thread.graph_id} --map {named}"),
+        Way("Fork it from a checkpoint that the new definition still fits, or cancel it."),
     ]
     text = f"Waiting for a version: node {node[1]} does not fit" if node else "Waiting for a version of its graph"
-    return Progress("waiting_version", text, live, said or "Its graph changed while it waited.", ways=ways)
+    return Progress("waiting_version", text, live, reason_of(said), ways=ways)
+
+
+def reason_of(said: str) -> str:
+    """What is different, without the names of graph and thread and the ways out, which the page tells by itself."""
+    found = re.search(r"^graph '[^']*' changed under thread '[^']*': (.*); register that version", said)
+    text = found[1] if found else said or "its graph changed while it waited"
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def queue_note(thread: Thread) -> str:

@@ -23,7 +23,7 @@ THEIRS = "Only the requester and operators may do this."
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act. `says` is what it does, `reason` that it takes one; `problem` and `typed` are of a try that failed."""
+    """One act. `says` is what it does, `reason` that it takes one; `open` and `typed` are of a try that failed."""
 
     name: str
     label: str
@@ -33,14 +33,27 @@ class Act:
     why_not: str = ""
     reason: bool = False
     stops: bool = False
-    problem: str = ""
+    open: bool = False
     typed: str = ""
+
+
+def reasons(acts: list[Act]) -> list[tuple[str, str]]:
+    """Why some cannot be done, each reason once with the acts it stands for; no names where it is the same for all."""
+    found: dict[str, list[str]] = {}
+    for one in acts:
+        if one.why_not:
+            found.setdefault(one.why_not, []).append(one.label)
+    return [("" if len(names) == len(acts) else ", ".join(names), why) for why, names in found.items()]
 
 
 def acts(user: User, thread: Thread, waiting: int) -> list[Act]:
     """The acts of a thread as they stand; `waiting` of its questions are open."""
     status = ThreadStatus(thread.status)
     found = [pause(status, thread), again(status), stop(status, waiting), branch()]
+    if status in ENDED and status is not ThreadStatus.FAILED:
+        found = [
+            one if one.name == "fork" else replace(one, why_not=f"The thread is {status} already.") for one in found
+        ]
     if not can(user, "cancel", thread):
         return [replace(one, why_not=THEIRS) for one in found]
     if thread.cancel_at is not None and status not in ENDED:
@@ -67,9 +80,7 @@ def stop(status: ThreadStatus, waiting: int) -> Act:
     questions = f" Its {waiting} open question{'s are' if waiting != 1 else ' is'} withdrawn." if waiting else ""
     now = " The node that runs now may still finish what it does outside." if status is ThreadStatus.RUNNING else ""
     says = f"Ends the thread for good.{questions}{now} What it has done outside stays done."
-    ended = status in ENDED and status is not ThreadStatus.FAILED
-    why_not = f"The thread is {status} already." if ended else ""
-    return Act("cancel", "Cancel", "ban", says, "Cancel the thread", why_not, reason=True, stops=True)
+    return Act("cancel", "Cancel", "ban", says, "Cancel the thread", reason=True, stops=True)
 
 
 def branch() -> Act:

@@ -123,15 +123,14 @@ def steer(user: User, found: Thread, waiting: int, failed: tuple[str, str, str] 
     """The acts, and what tells two renderings of them apart: a script replaces them only where that has changed."""
     acts = steering.acts(user, found, waiting)
     if failed is not None:
-        name, problem, typed = failed
-        acts = [replace(one, problem=problem, typed=typed) if one.name == name else one for one in acts]
-    reasons = {one.why_not for one in acts}
+        acts = [replace(one, typed=failed[2], open=True) if one.name == failed[0] else one for one in acts]
     return {
         "acts": acts,
         "steer_state": f"{found.status}.{waiting}.{bool(found.suspend_at)}.{bool(found.cancel_at)}",
-        # One reason for all is said once.
-        "why_not": reasons.pop() if len(reasons) == 1 else "",
-        "failed_act": next((one for one in acts if one.problem), None),
+        "why_not": steering.reasons(acts),
+        "failed": failed,
+        # What was typed stays in its field, or stands beside the refusal where that act is no longer offered.
+        "left_over": failed[2] if failed and not any(one.open and not one.why_not for one in acts) else "",
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -115,3 +115,44 @@ def test_people_without_the_operators_rights_do_not_get_in(decided: Thread, char
     answer = client.get(page(Thread, "changelist"))
     assert answer.status_code == 302
     assert "/login" in answer.headers["Location"]
+
+
+STEERED = {
+    "suspend": ("interrupted", "suspended"),
+    "resume": ("suspended", "ready"),
+    "retry": ("failed", "ready"),
+    "cancel": ("interrupted", "cancelled"),
+}
+
+
+@pytest.mark.parametrize("act", STEERED)
+def test_operators_steer_from_the_admin_through_the_same_actions(
+    redis: str, operator: User, signed_in: Client, act: str
+) -> None:
+    before, after = STEERED[act]
+    thread = threads.start(operator, "refund", ORDER)
+    Thread.objects.update(status=before)
+    chosen = {"action": act, "_selected_action": [thread.pk]}
+    answer = signed_in.post(page(Thread, "changelist"), chosen, follow=True)
+    thread.refresh_from_db()
+    assert thread.status == after and str(thread) in answer.content.decode()
+    assert AuditEntry.objects.get(action=act).actor_id == operator.pk
+    again = signed_in.post(page(Thread, "changelist"), chosen, follow=True)
+    assert "this one is" in again.content.decode() or "This thread is" in again.content.decode()
+    assert AuditEntry.objects.filter(action=act).count() == 1
+
+
+@pytest.mark.parametrize("act", STEERED)
+def test_who_only_reads_the_admin_steers_nothing_there(redis: str, operator: User, charlie: User, act: str) -> None:
+    thread = threads.start(operator, "refund", ORDER)
+    Thread.objects.update(status=STEERED[act][0])
+    charlie.is_staff = True
+    charlie.save()
+    charlie.user_permissions.add(Permission.objects.get(codename="view_thread"))
+    client = Client()
+    client.force_login(charlie)
+    chosen = {"action": act, "_selected_action": [thread.pk]}
+    answer = client.post(page(Thread, "changelist"), chosen, follow=True)
+    thread.refresh_from_db()
+    assert thread.status == STEERED[act][0] and "Only the requester and operators" in answer.content.decode()
+    assert not AuditEntry.objects.filter(action=act).exists()
