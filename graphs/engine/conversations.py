@@ -207,7 +207,7 @@ class Conversations:
 
     async def _go_on(self, thread_id: str) -> AsyncIterator[RunEvent]:
         snapshot = await self.store.load(self._ref(thread_id))
-        if snapshot is not None and snapshot.status is ThreadStatus.FAILED:
+        if snapshot is not None and snapshot.status in (ThreadStatus.FAILED, ThreadStatus.QUARANTINED):
             await self.store.retry(self._ref(thread_id))
         async for event in self._run(thread_id, resume=GraphResume()):
             yield event

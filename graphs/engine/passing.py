@@ -67,16 +67,22 @@ class NodePass:
             with entered(self.ctx.scope):
                 return await self._through()
         finally:
-            await self.ctx.see_children_through()
-            if self.ctx.store_error is None:
-                await self.ctx.keep_patches()
+            await self._leave()
 
     async def handle(self, error: Exception) -> tuple[str, ...]:
         """Let the node's `on_error` answer for it."""
         self.collected = Collected()
-        with entered(self.ctx.scope):
-            await self._collect(self.node.on_error, error)
-            return self._targets()
+        try:
+            with entered(self.ctx.scope):
+                await self._collect(self.node.on_error, error)
+                return self._targets()
+        finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        await self.ctx.see_children_through()
+        if self.ctx.store_error is None:
+            await self.ctx.keep_patches()
 
     async def keep_states(self) -> None:
         """Journal the state that was yielded before the pause, for the re-run to see (W19)."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from graphs.engine import answers, events, failpoints, superstep
+from graphs.engine import answers, failpoints, superstep, turns
 from graphs.engine.cells import channel
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.context import running_task
@@ -25,12 +25,10 @@ from graphs.engine.hooks import HookProvider
 from graphs.engine.interrupts import GraphResume, Interrupt
 from graphs.engine.journal import open_questions
 from graphs.engine.loop import Advanced, advance
-from graphs.engine.machine import Machine
 from graphs.engine.ports import (
     Answer,
     Checkpointer,
     Clock,
-    Commit,
     Emit,
     IdFactory,
     Snapshot,
@@ -180,25 +178,8 @@ class GraphRunner:
         if snapshot.status not in _NEXT_TURN:
             what = f"waits for {len(asked)} answers" if asked else f"is {snapshot.status}"
             raise ThreadBusy(f"thread {self._ref.thread_id!r} {what} and takes no new input", [one.id for one in asked])
-        machine = Machine(self.compiled, snapshot.cells)
-        log = superstep.turn(machine, input, state=self.given_state, context=self.given_context)
-        cells = machine.cells
-        told = {
-            "type": events.GRAPH_START,
-            "path": "",
-            "visit": 0,
-            "seq": snapshot.next_seq,
-            "at": self.clock.now(),
-            "data": {"input": input},
-        }
-        commit = Commit(
-            snapshot.step + 1,
-            ThreadStatus.RUNNING,
-            machine.draft.take(),
-            lambda: dict(cells),
-            active=tuple(machine.tasks),
-            events=(told,),
-            log=log,
+        commit = turns.begun(
+            self.compiled, snapshot, input, state=self.given_state, context=self.given_context, at=self.clock.now()
         )
         await self.checkpointer.commit(self._ref, commit)
 

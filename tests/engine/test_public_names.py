@@ -14,7 +14,8 @@ ExecutableInput NodeRetryPolicy Interrupt InterruptException NestedAgentInterrup
 NODE_INTERRUPT InMemoryCheckpointer SQLiteCheckpointer"""
 SEED_001 = """interrupt pending_interrupt GraphInterrupt InMemoryCheckpointer Message ToolNode tool ResponseGranularity
 StreamEvent"""
-SEED_002 = "RequestInput Event Context LlmAgent LongRunningFunctionTool"
+SEED_002 = """RequestInput Event Context Workflow FunctionNode App ResumabilityConfig START types LlmAgent
+LongRunningFunctionTool"""
 SEED_003 = "HookProvider HookRegistry BeforeNodeCallEvent AfterNodeCallEvent BeforeToolCallEvent tool Agent"
 OURS = """ask once aonce Decision Outcome Budgets Channel CompiledGraph ScriptedModel GRAPH_START SUPERSTEP_START
 NODE_START NODE_STREAM NODE_END NODE_ERROR SUPERSTEP_END"""

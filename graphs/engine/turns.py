@@ -1,0 +1,45 @@
+"""The next turn of a thread that has ended: a commit of its own, before anything of it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from graphs.engine import events, superstep
+from graphs.engine.graph import CompiledGraph
+from graphs.engine.machine import Machine
+from graphs.engine.ports import Commit, Snapshot
+from graphs.engine.statuses import ThreadStatus
+
+
+def begun(
+    graph: CompiledGraph,
+    snapshot: Snapshot,
+    input: Any,
+    *,
+    state: Mapping[str, Any],
+    context: Mapping[str, Any],
+    at: datetime,
+) -> Commit:
+    """What begins the next turn with `input`; `at` is the time of it (UTC). Raises `PayloadError`."""
+    machine = Machine(graph, snapshot.cells)
+    log = superstep.turn(machine, input, state=state, context=context)
+    cells = machine.cells
+    told = {
+        "type": events.GRAPH_START,
+        "path": "",
+        "visit": 0,
+        "seq": snapshot.next_seq,
+        "at": at,
+        "data": {"input": input},
+    }
+    return Commit(
+        snapshot.step + 1,
+        ThreadStatus.RUNNING,
+        machine.draft.take(),
+        lambda: dict(cells),
+        active=tuple(machine.tasks),
+        events=(told,),
+        log=log,
+    )
