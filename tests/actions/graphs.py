@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from graphs.actions import leases
 from graphs.actions.decisions import Given, decide
+from graphs.actions.supersteps import DjangoCheckpointer
 from graphs.engine.asking import ask
 from graphs.engine.context import Context
 from graphs.engine.graph import CompiledGraph, Graph
@@ -57,6 +59,11 @@ def run(rounds: int = 5) -> None:
         if not Thread.objects.filter(status="ready").exists():
             return
         advance()
+
+
+def store_of(held: leases.Held) -> DjangoCheckpointer:
+    """The store of a job that has claimed this lease."""
+    return DjangoCheckpointer(held)
 
 
 def given(row: Interrupt, outcome: Outcome = Outcome.APPROVED, value: Any = None, comment: str = "") -> Given:

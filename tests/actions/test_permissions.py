@@ -23,7 +23,11 @@ MATRIX = {
     ("comment", "thread"): SEES,
     ("decide", "interrupt"): {"decider", "administrator", "grouped"},
     ("cancel", "thread"): {"requester", "operator"},
+    ("suspend", "thread"): {"requester", "operator"},
+    ("resume", "thread"): {"requester", "operator"},
     ("retry", "thread"): {"requester", "operator"},
+    ("fork", "thread"): {"requester", "operator"},
+    ("migrate", "thread"): {"operator"},
     ("administer", "queue"): {"administrator"},
     ("view", "queue"): TEAM | {"operator"},
     ("operate", "nothing"): {"operator"},
@@ -31,6 +35,7 @@ MATRIX = {
     # What is no question cannot be decided, whoever asks.
     ("decide", "thread"): set(),
     ("cancel", "interrupt"): set(),
+    ("migrate", "interrupt"): set(),
     ("view", "nothing"): set(),
 }
 
