@@ -62,6 +62,8 @@ class LentThread:
         context = contextvars.copy_context()
 
         def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
             try:
                 future.set_result(context.run(_guarded, call))
             except BaseException as error:  # noqa: BLE001 - raised again where the call is awaited

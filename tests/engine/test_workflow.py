@@ -22,6 +22,7 @@ from graphs.engine.policies import NodeRetryPolicy
 from graphs.engine.runner import Runner
 from graphs.engine.statuses import ThreadStatus
 from graphs.engine.workflow import DEFAULT_ROUTE, START, Workflow
+from tests.engine.offspring import requests
 from tests.engine.runs import Calls, resume, start
 
 Store = Any
@@ -35,14 +36,6 @@ def named(calls: Calls, name: str, output: Any = None, **options: Any) -> Functi
         return name if output is None else output
 
     return FunctionNode(node, name=name, **options)
-
-
-def requests(calls: Calls, name: str) -> FunctionNode:
-    def node(node_input: Any) -> Any:
-        calls[name] += 1
-        return RequestInput(name, f"{name}?")
-
-    return FunctionNode(node, name=name)
 
 
 def echo(node_input: Any) -> Any:
