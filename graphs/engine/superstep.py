@@ -249,7 +249,7 @@ def _fire(machine: Machine, frame: Frame, node_id: str) -> None:
     for source in rest:
         cell = f"join:{frame.id}|{node_id}|{source}"
         if source in left:
-            machine.draft.put(cell, left[source])
+            machine.draft.put(cell, list(left[source]))
         else:
             machine.draft.drop(cell)
     if left:
