@@ -215,7 +215,8 @@ class Checkpointer(Protocol):
         ...
 
     async def record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
-        """Store an effect as started or done, before the next one begins. The same `(key, ordinal)` is replaced."""
+        """Store an effect as started or done, before the next one begins. The same `(key, ordinal)` is replaced, but
+        never once it is done: only a holder that was replaced meanwhile would do that."""
         ...
 
     async def open_interrupt(self, ref: ThreadRef, interrupt: Interrupt) -> Interrupt:

@@ -275,7 +275,7 @@ def record_effect(thread_id: int, key: TaskKey, step: int, entry: JournalEntry, 
         "INSERT INTO graphs_journalentry (task_id, key, ordinal, state, mode, value, at)",
         [row],
         "ON CONFLICT (task_id, key, ordinal) DO UPDATE SET state = excluded.state, mode = excluded.mode,"
-        " value = excluded.value, at = excluded.at",
+        " value = excluded.value, at = excluded.at WHERE graphs_journalentry.state <> 'done'",
     )
 
 

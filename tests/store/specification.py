@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -235,6 +236,58 @@ class StoreSpecification:
             JournalEntry("pay", 0, "done", [1], "at_most_once"),
             JournalEntry("pay", 1, "done", None),
         ]
+
+    def test_r5_an_effect_that_is_done_is_never_replaced(self, store: Checkpointer, ref: ThreadRef) -> None:
+        self.begin(store, ref)
+        self.call(store.record_effect, ref, A, JournalEntry("pay", 0, "done", "first"))
+        with suppress(LeaseLost):
+            self.call(store.record_effect, ref, A, JournalEntry("pay", 0, "done", "second"))
+        assert self.load(store, ref).tasks[A].journal == [JournalEntry("pay", 0, "done", "first")]
+
+    def test_what_comes_late_to_a_finished_task_is_not_under_way(self, store: Checkpointer, ref: ThreadRef) -> None:
+        self.begin(store, ref)
+        self.commit(store, ref, 1, results=(finished(A, 1),))
+        with suppress(LeaseLost):
+            self.call(store.record_effect, ref, A, JournalEntry("pay", 0, "done", "late"))
+        assert self.load(store, ref).tasks == {}
+
+    # The log
+
+    def test_a_step_s_log_comes_back_with_what_the_step_wrote(self, store: Checkpointer, ref: ThreadRef) -> None:
+        self.begin(store, ref, n=0, list=[])
+        log = {"kind": "step", "done": ["a#1"], "asked": {"ü#1": ["x"]}, "used": {"seconds": 0.5}}
+        self.commit(store, ref, 1, delta=Delta({"n": 1}, {"list": [1]}), log=log)
+        self.commit(store, ref, 2, ThreadStatus.COMPLETED, delta=Delta({}, {}, ("n",)), active=())
+        begun, one, two = self.call(store.log, ref)
+        assert (begun.step, begun.log, begun.cells) == (0, {}, {"n": 0, "list": []})
+        assert (one.step, one.status, one.log, one.cells) == (1, ThreadStatus.RUNNING, log, None)
+        assert one.delta is not None
+        assert (dict(one.delta.set), {name: list(tail) for name, tail in one.delta.append.items()}) == (
+            {"n": 1},
+            {"list": [1]},
+        )
+        assert (two.status, two.log) == (ThreadStatus.COMPLETED, {})
+        assert two.delta is not None and two.delta.drop == ("n",)
+
+    def test_a_log_is_read_in_pages_and_folds_to_the_cells(self, store: Checkpointer, ref: ThreadRef) -> None:
+        self.begin(store, ref, n=0, list=[])
+        for step in range(1, 81):
+            self.commit(store, ref, step, delta=Delta({"n": step}, {"list": [step]}), log={"kind": "step"})
+        assert [one.step for one in self.call(store.log, ref, 30, 5)] == [30, 31, 32, 33, 34]
+        assert list(self.call(store.log, ref, 81)) == []
+        cells: dict[str, Any] = {}
+        for one in self.call(store.log, ref):
+            if one.cells is not None:
+                cells = dict(one.cells)
+            elif one.delta is not None:
+                one.delta.apply(cells)
+        assert cells == self.load(store, ref).cells
+
+    def test_a_large_log_comes_back(self, store: Checkpointer, ref: ThreadRef) -> None:
+        self.begin(store, ref)
+        log = {"kind": "turn", "input": "x" * 100_000}
+        self.commit(store, ref, 1, log=log)
+        assert self.call(store.log, ref, 1)[0].log == log
 
     # Questions
 

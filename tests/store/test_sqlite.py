@@ -26,3 +26,13 @@ class TestSQLiteStore(StoreSpecification):
         again = SQLiteCheckpointer(tmp_path / "threads.sqlite3")
         assert self.load(again, ref).output == 1
         again.close()
+
+    def test_a_file_from_before_the_log_gets_its_column(
+        self, store: SQLiteCheckpointer, ref: ThreadRef, tmp_path: Path
+    ) -> None:
+        self.begin(store, ref)
+        store._db.execute("ALTER TABLE checkpoints DROP COLUMN log")
+        again = SQLiteCheckpointer(tmp_path / "threads.sqlite3")
+        self.commit(again, ref, 1, log={"kind": "step"})
+        assert [one.log for one in self.call(again.log, ref)] == [{}, {"kind": "step"}]
+        again.close()

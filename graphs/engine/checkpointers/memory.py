@@ -90,15 +90,17 @@ class InMemoryCheckpointer:
 
     async def record_effect(self, ref: ThreadRef, task: TaskKey, entry: JournalEntry) -> None:
         with self._lock:
-            record = _record(self._thread(ref), task)
+            record = _under_way(self._thread(ref), task)
             place = (entry.key, entry.ordinal)
+            if any((one.key, one.ordinal) == place and one.state == "done" for one in record.journal):
+                raise LeaseLost(f"{entry.key!r} of {task.path!r} is done already: another holder went on")
             record.journal = [one for one in record.journal if (one.key, one.ordinal) != place]
             record.journal.append(entry)
 
     async def open_interrupt(self, ref: ThreadRef, interrupt: Interrupt) -> Interrupt:
         with self._lock:
             thread = self._thread(ref)
-            record = _record(thread, TaskKey(interrupt.path, interrupt.visit))
+            record = _under_way(thread, TaskKey(interrupt.path, interrupt.visit))
             for one in list(record.interrupts):
                 if (one.key, one.ordinal) != (interrupt.key, interrupt.ordinal):
                     continue
@@ -227,6 +229,12 @@ def _snapshot(ref: ThreadRef, thread: _Thread) -> Snapshot:
 
 def _record(thread: _Thread, key: TaskKey) -> TaskRecord:
     return thread.live.setdefault(key, TaskRecord(key))
+
+
+def _under_way(thread: _Thread, key: TaskKey) -> TaskRecord:
+    if key in thread.done:
+        raise LeaseLost(f"{key.path!r} is finished: another holder went on")
+    return _record(thread, key)
 
 
 def _put(thread: _Thread, question: Interrupt) -> None:

@@ -63,6 +63,10 @@ CREATE TABLE IF NOT EXISTS events (
 #: A file from before there was a log gets its column, empty: those steps cannot be replayed, and say so.
 _ADD_LOG = "ALTER TABLE checkpoints ADD COLUMN log TEXT NOT NULL DEFAULT '{}'"
 _CHECKPOINT = "INSERT INTO checkpoints (thread, step, is_full, data, status, at, log) VALUES (?,?,?,?,?,?,?)"
+_RECORD = (
+    "INSERT INTO journal VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET state=excluded.state, mode=excluded.mode,"
+    " value=excluded.value WHERE journal.state <> 'done'"
+)
 _AT_PLACE = (
     "SELECT data, status, decision FROM interrupts"
     " WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision=?"
@@ -150,10 +154,9 @@ class SQLiteCheckpointer:
         with self._writing() as db:
             id = self._row(db, ref)[0]
             _ensure_task(db, id, task)
-            db.execute(
-                "INSERT OR REPLACE INTO journal VALUES (?,?,?,?,?,?,?,?)",
-                (id, task.path, task.visit, entry.key, entry.ordinal, entry.state, entry.mode, value),
-            )
+            row = (id, task.path, task.visit, entry.key, entry.ordinal, entry.state, entry.mode, value)
+            if db.execute(_RECORD, row).rowcount != 1:
+                raise LeaseLost(f"{entry.key!r} of {task.path!r} is done already: another holder went on")
 
     async def open_interrupt(self, ref: ThreadRef, interrupt: Interrupt) -> Interrupt:
         data = _text(rules.interrupt_to_json(interrupt))
@@ -388,6 +391,9 @@ def _text(value: Any) -> str:
 
 def _ensure_task(db: sqlite3.Connection, id: int, key: TaskKey) -> None:
     db.execute("INSERT OR IGNORE INTO tasks VALUES (?,?,?,0,NULL)", (id, key.path, key.visit))
+    found = db.execute("SELECT applied FROM tasks WHERE thread=? AND path=? AND visit=?", (id, key.path, key.visit))
+    if found.fetchone()[0]:
+        raise LeaseLost(f"{key.path!r} is finished: another holder went on")
 
 
 def _result_row(result: TaskResult) -> tuple[str, int, str, bool]:
@@ -396,7 +402,7 @@ def _result_row(result: TaskResult) -> tuple[str, int, str, bool]:
 
 def _step_log(step: int, status: str, log: str, is_full: int, data: str) -> StepLog:
     body = orjson.loads(data)
-    cells, delta = (body, None) if is_full else (None, Delta(*body))
+    cells, delta = (body, None) if is_full else (None, Delta(body[0], body[1], tuple(body[2])))
     return StepLog(step, ThreadStatus(status), orjson.loads(log), cells, delta)
 
 

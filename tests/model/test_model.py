@@ -1,0 +1,38 @@
+"""Random graphs, people, workers and faults against a model of dicts: what is stored is always what the model says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.grounds import Ground, SQLiteGround
+from tests.model.machine import Threads
+
+
+def explore(ground: Callable[[], Ground], examples: int, steps: int) -> None:
+    profile = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+        report_multiple_bugs=False,
+    )
+    run_state_machine_as_test(lambda: Threads(ground()), settings=profile)
+
+
+def test_the_memory_store_is_what_the_model_says() -> None:
+    explore(Ground, 250, 30)
+
+
+def test_the_sqlite_store_is_what_the_model_says(tmp_path: Path) -> None:
+    explore(lambda: SQLiteGround(tmp_path), 80, 25)
+
+
+@pytest.mark.nightly
+def test_the_memory_store_is_what_the_model_says_all_night() -> None:
+    explore(Ground, 5_000, 100)
