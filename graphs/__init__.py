@@ -39,6 +39,7 @@ _PLACES = {
     "graphs.engine.messages": "Message",
     "graphs.engine.outputs": "Event RequestInput",
     "graphs.engine.policies": "NodeRetryPolicy",
+    "graphs.engine.rehearsal": "Rehearsal arehearse rehearse",
     "graphs.engine.responses": "pending_interrupt",
     "graphs.engine.results": "GraphRunResult GraphRunResultStreaming GraphRunStatus GraphState",
     "graphs.engine.runner": "GraphRunner Runner",

@@ -60,6 +60,10 @@ class Toolbox:
         tool = self.tools.get(tool_name)
         return named or (tool is not None and tool.require_confirmation is True)
 
+    def schema_of(self, tool_name: str) -> dict[str, Any]:
+        """What a reviewer of this tool's calls answers."""
+        return gate_schema(self.tools[tool_name].schema)
+
     async def call(self, ctx: Context, turn: int, calls: Sequence[Mapping[str, Any]]) -> list[Json]:
         """The `toolResult` blocks of a batch of calls, all made at once, in their order.
 

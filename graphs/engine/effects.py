@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from graphs.engine import answers, asking, canonical, failpoints
 from graphs.engine.context import Scope, current_scope, entered
@@ -17,6 +18,10 @@ IDEMPOTENT, PURE, AT_MOST_ONCE = "idempotent", "pure", "at_most_once"
 MODES = frozenset({IDEMPOTENT, PURE, AT_MOST_ONCE})
 #: How the journal marks an effect that a fork runs again without asking.
 HARMLESS = "harmless"
+
+T = TypeVar("T")
+#: In a rehearsal: gives what stands for an effect, as a function of nothing, or None to let it run (rehearsal.py).
+stand_in: ContextVar[Callable[[Effect], Callable[[], Any] | None] | None] = ContextVar("sayso_stand_in", default=None)
 
 
 def once(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, **kwargs: Any) -> Any:
@@ -39,7 +44,7 @@ def once(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, *
     failpoints.reach("before_effect")
     try:
         with entered(effect.inner):
-            result = fn(*args, **kwargs)
+            result = _performed(effect, lambda: fn(*args, **kwargs))()
     except GraphInterrupt:
         for entry in effect.paused():
             scope.task.record_from_thread(entry)
@@ -79,7 +84,8 @@ async def settle(
     failpoints.reach("before_effect")
     try:
         with entered(effect.inner):
-            result = await run()
+            stood = _performed(effect, None)
+            result = await run() if stood is None else stood()
     except GraphInterrupt:
         for entry in effect.paused():
             await scope.task.record(entry)
@@ -88,6 +94,12 @@ async def settle(
     await scope.task.record(effect.finished(result))
     failpoints.reach("after_record_effect")
     return effect.value()
+
+
+def _performed(effect: Effect, run: T) -> Callable[[], Any] | T:
+    stands = stand_in.get()
+    found = None if stands is None else stands(effect)
+    return run if found is None else found
 
 
 async def _call(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -110,6 +122,8 @@ class Effect:
         self.scope = scope
         self.mode = mode
         self.harmless = harmless
+        #: Whether a node or tool asked for it by `once` or `aonce`; the engine's own stand at places that it names.
+        self.named = ordinal is None
         self.key, self.ordinal = scope.place(key) if ordinal is None else (f"{scope.prefix}{key}", ordinal)
         self.inner = Scope(scope.task, f"{self.key}.{self.ordinal}/", f"{self.key}/{self.ordinal}", scope.call)
         self._entry = scope.task.journal.effect(self.key, self.ordinal)

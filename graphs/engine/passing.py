@@ -34,7 +34,7 @@ class Host(Services, Protocol):
 
 
 #: Marks what a node gave as it is kept in the journal.
-_GIVEN = "$given"
+GIVEN = "$given"
 
 
 class Entered(Exception):  # not an error: the way out of a pass that opens a nested graph
@@ -160,7 +160,7 @@ class NodePass:
         await self._called()
         given = self.collected
         return {
-            _GIVEN: True,
+            GIVEN: True,
             "output": given.output,
             "route": given.route,
             "has_route": given.has_route,
@@ -168,7 +168,7 @@ class NodePass:
         }
 
     def _restore(self, settled: Json) -> None:
-        if not isinstance(settled, dict) or _GIVEN not in settled:
+        if not isinstance(settled, dict) or GIVEN not in settled:
             # A person said that the node had run, and what it gave.
             self.collected = Collected(settled, True)
             return
