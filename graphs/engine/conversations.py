@@ -75,6 +75,10 @@ class Conversations:
         """Bring one message to the conversation and tell what comes of it; see `Runner.run_async`."""
         base = _base(user_id, session_id)
         text, responses = _read(message)
+        if text and invocation_id is not None:
+            raise AnswerMismatch(
+                "free text starts a run of its own; leave invocation_id out, or answer by function response"
+            )
         if responses:
             threads = await self._threads(base, invocation_id)
             for thread_id, replies in (await self._matched(threads, responses)).items():

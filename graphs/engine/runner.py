@@ -249,7 +249,6 @@ class Runner:
 
     def run_async(
         self,
-        *,
         user_id: str,
         session_id: str,
         new_message: Content | str | None = None,
