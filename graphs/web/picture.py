@@ -8,7 +8,7 @@ from typing import Any
 
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 from graphs.models import Interrupt, Task, Thread
-from graphs.web import words
+from graphs.web import state, words
 from graphs.web.definitions import shape
 from graphs.web.progress import path_of
 from graphs.web.tags import initials
@@ -50,6 +50,7 @@ def draw(thread: Thread, questions: list[Interrupt]) -> dict[str, Any]:
     drawn = shape(thread)
     nodes = [_node(one) for one in drawn["nodes"]]
     known = {node.path: node for node in nodes}
+    _before(thread, known)
     _tasks(thread, known)
     _active(thread, known)
     _questions(questions, known)
@@ -68,6 +69,17 @@ def _node(one: dict[str, Any]) -> Node:
         entry=bool(one.get("entry")),
         terminal=bool(one.get("terminal")),
     )
+
+
+def _before(thread: Thread, known: dict[str, Node]) -> None:
+    """Nodes that were done in the parent of a fork, before it began: its first checkpoint counts their visits."""
+    if thread.parent_step is None:
+        return
+    cells = state.at(thread, 0)
+    for name, value in cells.items():
+        node = known.get(name.removeprefix("visit:")) if name.startswith("visit:") else None
+        if node is not None and f"task:{node.path}#{value[0]}" not in cells:
+            node.state = "before"
 
 
 def _tasks(thread: Thread, known: dict[str, Node]) -> None:

@@ -73,7 +73,7 @@ def pause(status: ThreadStatus, thread: Thread) -> Act:
 
 def again(status: ThreadStatus) -> Act:
     why_not = "" if status in RETRIED else "Nothing has failed."
-    return Act("retry", "Retry", "refresh", RETRIED.get(status, ""), "Retry", why_not)
+    return Act("retry", "Retry", "refresh", RETRIED.get(status, ""), "Retry the thread", why_not)
 
 
 def stop(status: ThreadStatus, waiting: int) -> Act:

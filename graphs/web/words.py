@@ -47,6 +47,7 @@ OUTCOME: dict[str, Look] = {
 
 NODE: dict[str, Look] = {
     "idle": Look("not reached", "circle-dashed", "grey"),
+    "before": Look("done before the fork", "git-branch", "grey"),
     "next": Look("next", "clock", "blue"),
     TaskStatus.RUNNING: Look("running", "loader-2", "blue"),
     TaskStatus.WAITING: Look("waiting", "hand-stop", "amber"),

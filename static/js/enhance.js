@@ -53,7 +53,15 @@ function grow(area) {
   area.rows = Math.min(12, Math.max(least, lines));
 }
 
+// Where the tabs are wider than the screen, the current one is to be seen.
+function reveal(tab) {
+  const list = tab.parentElement;
+  const over = tab.getBoundingClientRect().right - list.getBoundingClientRect().right;
+  if (over > 0) list.scrollLeft += over + 16;
+}
+
 export function enhance(root) {
+  for (const tab of root.querySelectorAll("nav.tablist > [aria-current]")) reveal(tab);
   for (const box of root.querySelectorAll("[data-tabs]")) makeTabs(box);
   for (const area of root.querySelectorAll("textarea[data-grow]")) grow(area);
   for (const button of root.querySelectorAll("[data-keys]")) button.hidden = false;
