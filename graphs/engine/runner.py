@@ -288,7 +288,7 @@ class Runner:
         *,
         checkpointer: Checkpointer,
         thread_id: str,
-        resume: GraphResume | Mapping[str, Any] | None = None,
+        resume: GraphResume | Mapping[str, Any] | Sequence[Answer] | None = None,
         **options: Any,
     ) -> GraphRunResult:
         """Go on with a stored thread, with the answers of `resume`; without any it goes on only if it was cut off."""
