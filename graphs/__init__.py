@@ -22,15 +22,16 @@ _PLACES = {
     "graphs.engine.conversations": "InMemorySessionService",
     "graphs.engine.effects": "aonce once",
     "graphs.engine.errors": (
-        "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded DeadEnd DefinitionChanged"
-        " DefinitionError InputMismatch LeaseLost NestedPause NodeTimeout OutputBesideQuestion PauseSwallowed"
-        " PayloadError QuestionChanged QuestionExpired SaysoError SchemaError ThreadBusy ThreadEnded ThreadExists"
-        " UnknownThread"
+        "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded CannotFork DeadEnd"
+        " DefinitionChanged DefinitionError InputMismatch LeaseLost NestedPause NodeTimeout OutputBesideQuestion"
+        " PauseSwallowed PayloadError QuestionChanged QuestionExpired SaysoError SchemaError ThreadBusy ThreadEnded"
+        " ThreadExists ThreadSuspended UnknownThread"
     ),
     "graphs.engine.events": (
         "GRAPH_END GRAPH_START NODE_END NODE_ERROR NODE_INTERRUPT NODE_START NODE_STREAM SUPERSTEP_END SUPERSTEP_START"
         " TOOL_END TOOL_START"
     ),
+    "graphs.engine.forking": "afork fork",
     "graphs.engine.granularity": "ResponseGranularity StreamChunk StreamEvent",
     "graphs.engine.functions": "AnswersUnread FunctionNode",
     "graphs.engine.graph": "Budgets CompiledGraph Graph",

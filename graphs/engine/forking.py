@@ -38,7 +38,14 @@ NOTES = ("state", "patched")
 Journals = Mapping[TaskKey, Sequence[JournalEntry]]
 
 
-async def fork(
+def fork(graph: CompiledGraph, checkpointer: Checkpointer, thread_id: str, step: int, **options: Any) -> str:
+    """`afork` for code without an event loop."""
+    from graphs.engine.runner import _blocking
+
+    return _blocking(afork(graph, checkpointer, thread_id, step, **options))
+
+
+async def afork(
     graph: CompiledGraph,
     checkpointer: Checkpointer,
     thread_id: str,
@@ -69,7 +76,7 @@ def begin(
 ) -> ThreadStart:
     """What a fork begins with. `cells` are those of the parent's checkpoint `step`, `journals` all of the parent's.
 
-    Raises as `fork` does.
+    Raises as `afork` does.
     """
     name = parent.ref.thread_id
     if cells is None:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from graphs.actions import forks as actions
 from graphs.actions.errors import InputInvalid, NotPossible, status_of
+from graphs.actions.threads import require
 from graphs.engine.statuses import ENDED, ThreadStatus
 from graphs.models import Checkpoint, Task, Thread
 from graphs.permissions import can
@@ -117,7 +118,7 @@ def fork(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     step = given.get("step", "")
     if thread is None or not (step == "" or (step.isascii() and step.isdigit() and len(step) < 10)):
         raise Http404
-    actions.require(user, "fork", thread)
+    require(user, "fork", thread)
     origin = actions.origin(thread, int(step) if step else thread.step)
     if origin is None:
         raise Http404

@@ -76,11 +76,11 @@ QUARANTINE_WAYS = [
 
 def suspended(thread: Thread, live: bool, waiting: list[Interrupt]) -> Progress:
     """Suspended by somebody, or about to be."""
-    details = {"questions": waiting, "who": thread.suspended_by or "an operator", "at": thread.suspend_at}
-    if thread.status == ThreadStatus.SUSPENDED:
-        return Progress("suspended", "Suspended", live, thread.suspend_reason, **details)
-    text = "Being suspended. The node that runs now finishes, and no other starts."
-    return Progress("suspended", text, live, thread.suspend_reason, **details)
+    text = "Suspended"
+    if thread.status != ThreadStatus.SUSPENDED:
+        text = "Being suspended. The node that runs now finishes, and no other starts."
+    who = thread.suspended_by or "an operator"
+    return Progress("suspended", text, live, thread.suspend_reason, questions=waiting, who=who, at=thread.suspend_at)
 
 
 def retry_way(where: str) -> Way:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from graphs.engine.asking import ask
+from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.context import Context
 from graphs.engine.effects import aonce
 from graphs.engine.errors import CannotFork, DefinitionChanged, PayloadError, ThreadExists, UnknownThread
-from graphs.engine.forking import fork
+from graphs.engine.forking import afork, fork
 from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.interrupts import GraphResume
 from graphs.engine.ports import ThreadRef
@@ -65,7 +66,7 @@ async def test_e25_a_fork_asks_again_and_leaves_its_parent_alone(store: Store) -
     graph = shop(calls)
     parent = await bought(graph, store)
     before = (await store.load(PARENT), await store.history(PARENT))
-    child = await fork(graph, store, "run-1", 2, new_thread_id="fork")
+    child = await afork(graph, store, "run-1", 2, new_thread_id="fork")
     paused = await go(graph, store, child)
     assert paused.status is ThreadStatus.INTERRUPTED
     assert paused.interrupts[0].message.startswith("“hold” of agree took place in the thread")
@@ -85,7 +86,7 @@ async def test_e25_an_effect_is_taken_over_or_done_again_as_a_person_says(store:
     calls = Calls()
     graph = shop(calls)
     parent = await bought(graph, store)
-    child = await fork(graph, store, "run-1", 2, new_thread_id="fork")
+    child = await afork(graph, store, "run-1", 2, new_thread_id="fork")
     await go(graph, store, child)
     await go(graph, store, child, {"agree": {"do": "again"}})
     paused = await go(graph, store, child, {"agree": True})
@@ -102,7 +103,7 @@ async def test_e25_a_pure_effect_gives_its_stored_result_without_asking(store: S
     calls = Calls()
     graph = shop(calls)
     await bought(graph, store)
-    child = await fork(graph, store, "run-1", 0)
+    child = await afork(graph, store, "run-1", 0)
     paused = await go(graph, store, child)
     assert calls["look_up"] == 1 and [one.value["effect"] for one in paused.interrupts] == ["hold"]
 
@@ -111,7 +112,7 @@ async def test_a_fork_goes_on_with_the_edited_state(store: Store) -> None:
     calls = Calls()
     graph = shop(calls)
     await bought(graph, store)
-    child = await fork(graph, store, "run-1", 1, state={"price": 7}, new_thread_id="fork")
+    child = await afork(graph, store, "run-1", 1, state={"price": 7}, new_thread_id="fork")
     await go(graph, store, child)
     paused = await go(graph, store, child, {"agree": {"do": "take"}})
     assert paused.interrupts[0].value == {"price": 7}
@@ -123,7 +124,7 @@ async def test_e19_a_step_that_was_answered_is_asked_again_from_before_it(store:
     """Retrying from before a pause is a fork from there: the old answer is the parent's, and stays in its history."""
     graph = shop(Calls())
     await bought(graph, store)
-    child = await fork(graph, store, "run-1", 1, new_thread_id="fork")
+    child = await afork(graph, store, "run-1", 1, new_thread_id="fork")
     await go(graph, store, child)
     paused = await go(graph, store, child, {"agree": {"do": "take"}})
     assert [one.message for one in paused.interrupts] == ["Buy it?"]
@@ -133,9 +134,9 @@ async def test_a_fork_of_a_fork_asks_for_what_took_place_before_both(store: Stor
     calls = Calls()
     graph = shop(calls)
     await bought(graph, store)
-    child = await fork(graph, store, "run-1", 1, new_thread_id="fork")
+    child = await afork(graph, store, "run-1", 1, new_thread_id="fork")
     await go(graph, store, child)
-    grandchild = await fork(graph, store, child, 0, new_thread_id="fork of fork")
+    grandchild = await afork(graph, store, child, 0, new_thread_id="fork of fork")
     await go(graph, store, grandchild)
     await go(graph, store, grandchild, {"agree": {"do": "take"}})
     paused = await go(graph, store, grandchild, {"agree": True})
@@ -150,27 +151,27 @@ async def test_forks_refuse_what_they_cannot_begin_with(store: Store) -> None:
     graph = shop(calls)
     await bought(graph, store)
     with pytest.raises(UnknownThread):
-        await fork(graph, store, "nobody", 0)
+        await afork(graph, store, "nobody", 0)
     with pytest.raises(CannotFork, match="no checkpoint 99"):
-        await fork(graph, store, "run-1", 99)
+        await afork(graph, store, "run-1", 99)
     newest = (await store.history(PARENT))[0].step
     with pytest.raises(CannotFork, match="nothing would run"):
-        await fork(graph, store, "run-1", newest)
+        await afork(graph, store, "run-1", newest)
     with pytest.raises(PayloadError, match="/state/price"):
-        await fork(graph, store, "run-1", 1, state={"price": float("nan")})
+        await afork(graph, store, "run-1", 1, state={"price": float("nan")})
     with pytest.raises(PayloadError):
-        await fork(graph, store, "run-1", 1, state={"a|b": 1})
+        await afork(graph, store, "run-1", 1, state={"a|b": 1})
     with pytest.raises(ThreadExists):
-        await fork(graph, store, "run-1", 1, new_thread_id="run-1")
+        await afork(graph, store, "run-1", 1, new_thread_id="run-1")
     other = Graph.new("shop").node("pay", lambda: 1).entry("pay").terminal("pay").compile()
     with pytest.raises(DefinitionChanged, match="'price' is gone"):
-        await fork(other, store, "run-1", 1)
+        await afork(other, store, "run-1", 1)
 
 
 async def test_a_fork_forgets_what_it_inherited_with_each_task_that_ends(store: Store) -> None:
     graph = shop(Calls())
     await bought(graph, store)
-    child = await fork(graph, store, "run-1", 2, new_thread_id="fork")
+    child = await afork(graph, store, "run-1", 2, new_thread_id="fork")
     first = await store.load_step(ThreadRef("shop", child), 0)
     assert first is not None and {name for name in first if name.startswith("inherited:")} == {
         "inherited:agree#1", "inherited:charge#1"
@@ -181,3 +182,11 @@ async def test_a_fork_forgets_what_it_inherited_with_each_task_that_ends(store: 
     await go(graph, store, child, {"charge": {"do": "take"}})
     snapshot = await store.load(ThreadRef("shop", child))
     assert not [name for name in snapshot.cells if name.startswith("inherited:")]
+
+
+def test_a_fork_is_made_without_an_event_loop_too() -> None:
+    graph, store = shop(Calls()), InMemoryCheckpointer()
+    Runner.run_graph(graph, "go", hooks=[store], thread_id="run-1")
+    assert fork(graph, store, "run-1", 1, state={"price": 3}, new_thread_id="fork") == "fork"
+    paused = Runner.run_graph_from_checkpoint(graph, checkpointer=store, thread_id="fork")
+    assert paused.interrupts[0].value["effect"] == "hold"

@@ -234,6 +234,15 @@ def test_a_link_to_a_relative_is_only_for_those_who_may_see_it(
     assert str(child.uid) in signed_in(people.requester).get(f"/threads/{done.uid}").content.decode()
 
 
+def test_the_picture_of_a_fork_shows_what_was_done_before_it(done: Thread, people: People, signed_in: SignedIn) -> None:
+    child = forks.fork(people.operator, done, 2)
+    graphs.run()
+    picture = signed_in(people.requester).get(f"/threads/{child.uid}").context["picture"]
+    states = {node["path"]: node["state"] for node in picture["nodes"]}
+    assert states == {"read": "before", "agree": "waiting", "pay": "idle"}
+    assert "done before the fork" in text_of(signed_in(people.requester).get(f"/threads/{child.uid}"))
+
+
 # --- the state of a structural pause
 
 
