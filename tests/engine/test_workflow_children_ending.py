@@ -14,7 +14,7 @@ from graphs.engine.asking import interrupt
 from graphs.engine.context import Context
 from graphs.engine.effects import once
 from graphs.engine.failpoints import Crash
-from graphs.engine.forking import fork
+from graphs.engine.forking import afork
 from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import Budgets, Graph
 from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
@@ -261,7 +261,7 @@ async def test_e25_a_fork_asks_before_a_childs_effect_is_done_again(store: Store
     graph = one(parent)
     await start(graph, store)
     assert (await resume(graph, store, {"ask": "yes"})).output == [1, "yes"]
-    forked = await fork(graph, store, "run-1", 0)
+    forked = await afork(graph, store, "run-1", 0)
     (question,) = (await Runner.configure().graph(graph).resume_from(store, forked).arun()).interrupts
     assert question.reason == "effect_in_parent" and question.payload["result"] == 1
     again = Runner.configure().graph(graph).resume_from(store, forked)
