@@ -150,7 +150,10 @@ def rename(locked: Thread, names: Mapping[str, str]) -> None:
     paths = {old: migrating.moved_path(old, names) for old in store.forks.task_paths(locked.pk)}
     moved = {old: new for old, new in paths.items() if new and new != old}
     store.forks.rename_tasks(locked.pk, moved)
-    questions = Interrupt.objects.filter(thread=locked, task__path__in=moved.values()).select_related("task")
+    before = {new: old.rpartition("/")[2] for old, new in moved.items()}
+    questions = Interrupt.objects.filter(thread=locked, task__path__in=list(before)).select_related("task")
     for question in questions.only("node_id", "task__path"):
-        question.node_id = question.task.path.rpartition("/")[2]
-        question.save(update_fields=["node_id"])
+        # A question of a child that the node runs names the child.
+        if question.node_id == before[question.task.path]:
+            question.node_id = question.task.path.rpartition("/")[2]
+            question.save(update_fields=["node_id"])

@@ -174,6 +174,8 @@ def shown(
         "checkpoint": Checkpoint.objects.filter(thread=thread, step=origin.step).only("at").first(),
         "next": [names.get(path, path) for path in origin.next],
         "effects": [(names.get(path, path), name) for path, name in origin.effects],
+        # What it does from here on no fork of it can know of.
+        "goes_on": ThreadStatus(thread.status) not in {*ENDED, ThreadStatus.SUSPENDED, ThreadStatus.QUARANTINED},
         "text": text,
         "key": key,
         "problem": problem,

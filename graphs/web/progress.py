@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.utils import timezone
@@ -80,7 +80,9 @@ def suspended(thread: Thread, live: bool, waiting: list[Interrupt]) -> Progress:
     if thread.status != ThreadStatus.SUSPENDED:
         text = "Being suspended. The node that runs now finishes, and no other starts."
     who = thread.suspended_by or "an operator"
-    return Progress("suspended", text, live, thread.suspend_reason, questions=waiting, who=who, at=thread.suspend_at)
+    ways = [Way("Answers that come meanwhile are recorded, and used when somebody resumes it.")]
+    told = Progress("suspended", text, live, thread.suspend_reason, questions=waiting, ways=ways)
+    return replace(told, who=who, at=thread.suspend_at)
 
 
 def retry_way(where: str) -> Way:

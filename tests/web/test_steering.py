@@ -77,7 +77,10 @@ def test_who_suspended_it_when_and_why_is_on_the_page(paused: Thread, people: Pe
     page = text_of(client.get(f"/threads/{paused.uid}"))
     assert re.search(r"Suspended by operator \S+( \S+)? ?(ago)? wait for the audit", page)
     assert "Resume the thread" in page and "Suspend the thread" not in page
-    assert "Pay it?" in page
+    assert "Pay it?" in page and "Answers that come meanwhile are recorded" in page
+    graphs.answer(people.decider, paused)
+    review = text_of(signed_in(people.decider).get(f"/review/{Interrupt.objects.get().pk}"))
+    assert "Suspended by operator" in review and "used when somebody resumes it" in review
     Thread.objects.update(status=ThreadStatus.RUNNING)
     page = text_of(client.get(f"/threads/{paused.uid}"))
     assert "Being suspended. The node that runs now finishes, and no other starts." in page and "Resume" in page
@@ -170,6 +173,9 @@ def test_the_fork_page_says_what_will_happen(done: Thread, people: People, signe
     assert "2 effects took place here after this checkpoint." in page
     assert "hold of agree, transfer of pay" in page
     assert json.loads(answer.context["text"]) == {"price": 180}
+    assert "This thread goes on by itself" not in page
+    Thread.objects.update(status=ThreadStatus.RUNNING)
+    assert "goes on by itself" in text_of(signed_in(people.requester).get(f"/threads/{done.uid}/fork?step=2"))
     end = text_of(signed_in(people.requester).get(f"/threads/{done.uid}/fork"))
     assert "Nothing can begin here" in end and "Fork the thread" not in end
 
@@ -296,6 +302,25 @@ def test_t17_the_review_page_shows_the_state_and_takes_edits_of_it(
     graphs.run()
     thread = Thread.objects.get()
     assert thread.status == ThreadStatus.COMPLETED and thread.output == {"channels": ["mail"], **wanted}
+
+
+def test_t17_inside_a_nested_graph_it_is_that_graphs_state(
+    people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = campaign()
+    outer = Graph.new("outer", queue="finance", state={"other": "last"}).node("box", inner).entry("box").terminal("box")
+    graphs.register(monkeypatch, outer.compile())
+    threads.start(people.requester, "outer", {"name": "x"})
+    graphs.run()
+    row = Interrupt.objects.get()
+    client = signed_in(people.decider)
+    page = client.get(f"/review/{row.pk}")
+    shown = fields(page)
+    assert shown["audience"] == "all" and "other" not in shown
+    posted = {f"f/{name}": text for name, text in shown.items()} | {"f/audience": "few"}
+    client.post(f"/review/{row.pk}", form_of(row, "approve", state_step=page.context["card"].step, **posted))
+    graphs.run()
+    assert Thread.objects.get().output["audience"] == "few"
 
 
 def test_t17_what_nobody_changed_is_not_sent(stopped: Interrupt, people: People, signed_in: SignedIn) -> None:
