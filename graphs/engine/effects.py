@@ -175,8 +175,8 @@ class Effect:
         draft = asking.build(
             self.scope,
             "effect",
-            f"“{self.key}” of {self.scope.task.node_id} {told} in the thread that this one was forked from. "
-            "Take its result, or do it again?",
+            # Without the node's name, so that the answer still fits where a migration has renamed the node.
+            f"“{self.key}” {told} in the thread that this one was forked from. Take its result, or do it again?",
             payload={"effect": self.key, "result": inherited.value["result"], "forked_from": inherited.value["thread"]},
             schema=asking.INHERITED_SCHEMA,
             reason="effect_in_parent",

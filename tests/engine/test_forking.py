@@ -69,7 +69,7 @@ async def test_e25_a_fork_asks_again_and_leaves_its_parent_alone(store: Store) -
     child = await afork(graph, store, "run-1", 2, new_thread_id="fork")
     paused = await go(graph, store, child)
     assert paused.status is ThreadStatus.INTERRUPTED
-    assert paused.interrupts[0].message.startswith("“hold” of agree took place in the thread")
+    assert paused.interrupts[0].message.startswith("“hold” took place in the thread")
     assert paused.interrupts[0].value == {"effect": "hold", "result": "held", "forked_from": "run-1"}
     paused = await go(graph, store, child, {"agree": {"do": "take"}})
     assert [one.message for one in paused.interrupts] == ["Buy it?"]

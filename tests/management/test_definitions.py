@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from graphs.actions import audit, definitions, threads
+from graphs.actions import audit, definitions, forks, threads
 from graphs.actions.errors import NotAllowed, NotFound, NotPossible
 from graphs.engine.graph import CompiledGraph, Graph
-from graphs.engine.statuses import InterruptStatus, ThreadStatus
+from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from graphs.models import AuditEntry, Checkpoint, Interrupt, Task, Thread
 from tests.actions import graphs
 from tests.people import People, invite
@@ -210,3 +210,24 @@ def test_only_operators_move_threads(paused: Thread, people: People, monkeypatch
     Thread.objects.update(status=ThreadStatus.COMPLETED)
     with pytest.raises(NotPossible, match="Only a waiting thread"):
         definitions.migrate(people.operator, paused, new, names)
+
+
+def test_a_moved_a_forked_and_a_suspended_thread_can_be_replayed(
+    paused: Thread, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forks.fork(people.requester, paused, 1, {"price": 3})
+    graphs.run()
+    threads.suspend(people.requester, paused)
+    threads.resume(people.requester, paused)
+    graphs.run()
+    graphs.register(monkeypatch, graphs.order(names=RENAMED))
+    assert "2 moved" in said("migrate_threads", "order", map=MAP)
+    child = Thread.objects.get(parent=paused)
+    graphs.answer(people.decider, paused)
+    graphs.answer(people.decider, child, outcome=Outcome.ANSWERED, value={"do": "again"})
+    graphs.run()
+    graphs.answer(people.decider, child)
+    graphs.run()
+    assert {one.status for one in Thread.objects.all()} == {ThreadStatus.COMPLETED}
+    assert Thread.objects.get(pk=child.pk).output == {"paid": 3}
+    said("replay", "--all")
