@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from graphs.engine.checkpointers import rules
+from graphs.engine.checkpointers import statements as sql
 from graphs.engine.errors import LeaseLost, ThreadExists, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.ports import (
@@ -34,73 +35,6 @@ from graphs.engine.ports import (
 )
 from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS threads (
-    id INTEGER PRIMARY KEY, graph_id TEXT NOT NULL, thread_id TEXT NOT NULL, status TEXT NOT NULL,
-    fingerprint TEXT NOT NULL, version TEXT NOT NULL, step INTEGER NOT NULL, next_seq INTEGER NOT NULL,
-    input TEXT NOT NULL, output TEXT NOT NULL, error TEXT NOT NULL, metadata TEXT NOT NULL,
-    full_step INTEGER NOT NULL, full_bytes INTEGER NOT NULL, delta_bytes INTEGER NOT NULL,
-    UNIQUE (graph_id, thread_id));
-CREATE TABLE IF NOT EXISTS checkpoints (
-    thread INTEGER NOT NULL, step INTEGER NOT NULL, is_full INTEGER NOT NULL, data TEXT NOT NULL, status TEXT NOT NULL,
-    at TEXT NOT NULL, log TEXT NOT NULL DEFAULT '{}', PRIMARY KEY (thread, step)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS tasks (
-    thread INTEGER NOT NULL, path TEXT NOT NULL, visit INTEGER NOT NULL, applied INTEGER NOT NULL, result TEXT,
-    PRIMARY KEY (thread, path, visit)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS tasks_live ON tasks (thread) WHERE applied = 0;
-CREATE TABLE IF NOT EXISTS journal (
-    thread INTEGER NOT NULL, path TEXT NOT NULL, visit INTEGER NOT NULL, key TEXT NOT NULL, ordinal INTEGER NOT NULL,
-    state TEXT NOT NULL, mode TEXT NOT NULL, value TEXT NOT NULL,
-    PRIMARY KEY (thread, path, visit, key, ordinal)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS interrupts (
-    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, thread INTEGER NOT NULL, path TEXT NOT NULL, visit INTEGER NOT NULL,
-    key TEXT NOT NULL, ordinal INTEGER NOT NULL, revision INTEGER NOT NULL, status TEXT NOT NULL, data TEXT NOT NULL,
-    decision TEXT, UNIQUE (thread, path, visit, key, ordinal, revision));
-CREATE INDEX IF NOT EXISTS interrupts_open ON interrupts (thread) WHERE status IN ('open', 'needs_info');
-CREATE TABLE IF NOT EXISTS events (
-    thread INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (thread, seq)) WITHOUT ROWID;
-"""
-#: A file from before there was a log gets its column, empty: those steps cannot be replayed, and say so.
-_ADD_LOG = "ALTER TABLE checkpoints ADD COLUMN log TEXT NOT NULL DEFAULT '{}'"
-_CHECKPOINT = "INSERT INTO checkpoints (thread, step, is_full, data, status, at, log) VALUES (?,?,?,?,?,?,?)"
-_RECORD = (
-    "INSERT INTO journal VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET state=excluded.state, mode=excluded.mode,"
-    " value=excluded.value WHERE journal.state <> 'done'"
-)
-_AT_PLACE = (
-    "SELECT data, status, decision FROM interrupts"
-    " WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision=?"
-)
-_SUPERSEDE = (
-    "UPDATE interrupts SET status='superseded'"
-    " WHERE thread=? AND path=? AND visit=? AND key=? AND ordinal=? AND revision<?"
-)
-_WITHDRAW = (
-    "UPDATE interrupts SET status='withdrawn'"
-    " WHERE thread=? AND path=? AND visit=? AND status IN ('open', 'needs_info')"
-)
-_WITHDRAW_ALL = "UPDATE interrupts SET status='withdrawn' WHERE thread=? AND status IN ('open', 'needs_info')"
-_NAMED_OR_OPEN = (
-    "SELECT data, status, decision FROM interrupts WHERE thread=?"
-    " AND (status IN ('open', 'needs_info') OR id IN (SELECT value FROM json_each(?))) ORDER BY n"
-)
-_CREATE = (
-    "INSERT INTO threads (graph_id, thread_id, status, fingerprint, version, input, step, next_seq, output, error,"
-    " metadata, full_step, full_bytes, delta_bytes) VALUES (?,?,?,?,?,?,0,1,'null','null',?,0,?,0)"
-)
-_ADVANCE = (
-    "UPDATE threads SET step=?, status=?, next_seq=?, output=?, error=?, full_step=?, full_bytes=?, delta_bytes=?"
-    " WHERE id=?"
-)
-_RESULTS = (
-    "SELECT t.path, t.visit, t.result FROM json_each(?) AS k JOIN tasks AS t ON t.thread=?"
-    " AND t.path=json_extract(k.value,'$[0]') AND t.visit=json_extract(k.value,'$[1]') WHERE t.result IS NOT NULL"
-)
-_FIND = (
-    "SELECT id, status, fingerprint, version, step, next_seq, input, output, error, full_step, full_bytes, delta_bytes"
-    " FROM threads WHERE graph_id=? AND thread_id=?"
-)
-
 
 class SQLiteCheckpointer:
     """Keeps threads in the file `path`. Processes may share it; a commit that came second raises `LeaseLost`."""
@@ -115,7 +49,7 @@ class SQLiteCheckpointer:
         self._db = sqlite3.connect(str(path), timeout=30, isolation_level=None, check_same_thread=False)
         # FULL: with NORMAL a power cut can lose an answer that somebody was told is recorded.
         self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(sql.SCHEMA)
         self._bring_up_to_date()
 
     def close(self) -> None:
@@ -128,12 +62,12 @@ class SQLiteCheckpointer:
         with self._writing() as db:
             try:
                 cursor = db.execute(
-                    _CREATE,
+                    sql.CREATE,
                     (*row, _text(dict(start.metadata)), len(data)),
                 )
             except sqlite3.IntegrityError:
                 raise ThreadExists(f"graph {ref.graph_id!r} has a thread {ref.thread_id!r} already") from None
-            db.execute(_CHECKPOINT, (cursor.lastrowid, 0, 1, data, "ready", self._clock.now().isoformat(), "{}"))
+            db.execute(sql.CHECKPOINT, (cursor.lastrowid, 0, 1, data, "ready", self._clock.now().isoformat(), "{}"))
 
     async def load(self, ref: ThreadRef) -> Snapshot | None:
         with self._reading() as db:
@@ -155,7 +89,7 @@ class SQLiteCheckpointer:
             id = self._row(db, ref)[0]
             _ensure_task(db, id, task)
             row = (id, task.path, task.visit, entry.key, entry.ordinal, entry.state, entry.mode, value)
-            if db.execute(_RECORD, row).rowcount != 1:
+            if db.execute(sql.RECORD, row).rowcount != 1:
                 raise LeaseLost(f"{entry.key!r} of {task.path!r} is done already: another holder went on")
 
     async def open_interrupt(self, ref: ThreadRef, interrupt: Interrupt) -> Interrupt:
@@ -163,11 +97,11 @@ class SQLiteCheckpointer:
         place = (interrupt.path, interrupt.visit, interrupt.key, interrupt.ordinal)
         with self._writing() as db:
             id = self._row(db, ref)[0]
-            found = db.execute(_AT_PLACE, (id, *place, interrupt.revision)).fetchone()
+            found = db.execute(sql.AT_PLACE, (id, *place, interrupt.revision)).fetchone()
             if found is not None:
                 return _question(found)
             _ensure_task(db, id, TaskKey(interrupt.path, interrupt.visit))
-            db.execute(_SUPERSEDE, (id, *place, interrupt.revision))
+            db.execute(sql.SUPERSEDE, (id, *place, interrupt.revision))
             db.execute(
                 "INSERT INTO interrupts (id, thread, path, visit, key, ordinal, revision, status, data)"
                 " VALUES (?,?,?,?,?,?,?,?,?)",
@@ -195,11 +129,11 @@ class SQLiteCheckpointer:
             decided = _decided(db, id, commit)
             status = ThreadStatus.RUNNING if decided else commit.status
             if status in rules.WITHDRAWS:
-                db.execute(_WITHDRAW_ALL, (id,))
+                db.execute(sql.WITHDRAW_ALL, (id,))
             sizes = self._checkpoint(db, row, commit, delta, status)
             db.executemany("INSERT INTO events VALUES (?,?,?)", [(id, *one) for one in events])
             db.execute(
-                _ADVANCE,
+                sql.ADVANCE,
                 (commit.step, str(status), next_seq + len(events), *ends, *sizes, id),
             )
         return decided
@@ -238,7 +172,7 @@ class SQLiteCheckpointer:
         wanted = _text([[key.path, key.visit] for key in keys])
         with self._reading() as db:
             rows = db.execute(
-                _RESULTS,
+                sql.RESULTS,
                 (wanted, self._row(db, ref)[0]),
             ).fetchall()
         found = [(TaskKey(path, visit), orjson.loads(data)) for path, visit, data in rows]
@@ -265,10 +199,7 @@ class SQLiteCheckpointer:
 
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         with self._reading() as db:
-            rows = db.execute(
-                "SELECT path, visit, key, ordinal, state, value, mode FROM journal WHERE thread=? ORDER BY path, visit",
-                (self._row(db, ref)[0],),
-            ).fetchall()
+            rows = db.execute(sql.JOURNALS, (self._row(db, ref)[0],)).fetchall()
         found: dict[TaskKey, list[JournalEntry]] = {}
         for path, visit, key, ordinal, state, value, mode in rows:
             entry = JournalEntry(key, ordinal, state, orjson.loads(value), mode)
@@ -294,7 +225,7 @@ class SQLiteCheckpointer:
     def _bring_up_to_date(self) -> None:
         with self._writing() as db:
             if "log" not in {row[1] for row in db.execute("PRAGMA table_info(checkpoints)")}:
-                db.execute(_ADD_LOG)
+                db.execute(sql.ADD_LOG)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -319,7 +250,7 @@ class SQLiteCheckpointer:
     @staticmethod
     def _find(db: sqlite3.Connection, ref: ThreadRef) -> Any:
         return db.execute(
-            _FIND,
+            sql.FIND,
             (ref.graph_id, ref.thread_id),
         ).fetchone()
 
@@ -371,7 +302,7 @@ class SQLiteCheckpointer:
                 (id, path, visit, int(applied and done), data),
             )
             if done:
-                db.execute(_WITHDRAW, (id, path, visit))
+                db.execute(sql.WITHDRAW, (id, path, visit))
 
     def _checkpoint(
         self, db: sqlite3.Connection, row: Any, commit: Commit, delta: str, status: ThreadStatus
@@ -381,7 +312,7 @@ class SQLiteCheckpointer:
         data = _text(commit.full()) if is_full else delta
         at = self._clock.now().isoformat()
         log = _text(dict(commit.log))
-        db.execute(_CHECKPOINT, (id, commit.step, int(is_full), data, str(status), at, log))
+        db.execute(sql.CHECKPOINT, (id, commit.step, int(is_full), data, str(status), at, log))
         return (commit.step, len(data), 0) if is_full else (full_step, full_bytes, delta_bytes)
 
 
@@ -412,7 +343,7 @@ def _question(row: Sequence[Any]) -> Interrupt:
 
 
 def _named_or_open(db: sqlite3.Connection, id: int, ids: Sequence[str]) -> dict[str, Interrupt]:
-    rows = db.execute(_NAMED_OR_OPEN, (id, _text(list(ids)))).fetchall()
+    rows = db.execute(sql.NAMED_OR_OPEN, (id, _text(list(ids)))).fetchall()
     return {one.id: one for one in map(_question, rows)}
 
 
