@@ -37,6 +37,7 @@ _PLACES = {
     "graphs.engine.graph": "Budgets CompiledGraph Graph",
     "graphs.engine.hooks": "AfterNodeCallEvent BeforeNodeCallEvent HookProvider HookRegistry",
     "graphs.engine.interrupts": "Decision GraphInterrupt GraphResume Interrupt InterruptException",
+    "graphs.engine.linting": "Finding Pause lint pauses",
     "graphs.engine.messages": "Message",
     "graphs.engine.outputs": "Event RequestInput",
     "graphs.engine.policies": "NodeRetryPolicy",

@@ -88,9 +88,9 @@ async def arehearse(
     """Run a graph, workflow or agent without its effects, and return what it would ask, in order.
 
     `answers` are by the question's interrupt id, key, task path, node id, name (a tool's or a hook's) or message; a
-    list is used up one after the other, the last one stays; a `Decision` says how it is decided. Where nothing is given the
-    simplest valid value stands. `stubs` are the results of effects, by the key of `once`, by a tool's name, or by the
-    id of an at-most-once node (where an `Event` may carry a route); None where nothing is given.
+    list is used up one after the other, the last one stays; a `Decision` says how it is decided. Where nothing is
+    given the simplest valid value stands. `stubs` are the results of effects, by the key of `once`, by a tool's name,
+    or by the id of an at-most-once node (where an `Event` may carry a route); None where nothing is given.
     Raises `DefinitionError`, `AnswerInvalid` where a given answer does not fit its question.
     """
     stage = _Stage(compiled(graph), dict(answers or {}), dict(stubs or {}), most_questions)

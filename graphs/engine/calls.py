@@ -1,0 +1,167 @@
+"""What a call in a node's source is: a question, an effect of the journal, an effect beside it, or none of these."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import sysconfig
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+from graphs.engine import asking, effects
+from graphs.engine.interrupts import GraphInterrupt
+from graphs.engine.outputs import RequestInput
+from graphs.engine.sources import CONTEXT, UNKNOWN, Body, Scope
+
+#: What a call does to whoever is outside, told by the first word of its name.
+VERBS = frozenset(
+    re.findall(
+        r"\w+",
+        "send sendmail post put patch write delete charge save pay refund transfer publish notify email mail upload"
+        " submit commit dispatch enqueue deploy ship debit capture purchase insert persist emit",
+    )
+)
+#: Libraries whose calls change nothing that matters if they are repeated.
+PURE = frozenset(
+    re.findall(
+        r"[\w.]+",
+        "abc argparse array ast asyncio base64 bisect builtins calendar cmath codecs collections colorsys contextlib"
+        " contextvars copy csv dataclasses datetime decimal difflib email enum fnmatch fractions functools gettext"
+        " glob graphlib hashlib heapq hmac html inspect io ipaddress itertools json keyword locale logging math"
+        " mimetypes numbers operator orjson os.path posixpath pprint pydantic pydantic_core random re reprlib secrets"
+        " statistics string struct textwrap threading time timeit traceback types typing typing_extensions"
+        " unicodedata urllib.parse uuid warnings weakref zlib zoneinfo graphs",
+    )
+)
+_COMMANDS = frozenset({"subprocess", "os"})
+_CHANCE = frozenset({"random", "secrets", "time", "uuid", "datetime", "_datetime"})
+_CHANCE_NAMES = frozenset({"now", "today", "utcnow", "environ", "getenv"})
+_PLACES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+ASK, REQUEST, ONCE, CHILD, EFFECT, OWN, NOTHING = "ask", "request", "once", "child", "effect", "own", "nothing"
+_STYLES = {"ask": "ask", "interrupt": "interrupt", "request_human_input": "request_human_input"}
+_ON_CONTEXT = {"ask": ASK, "once": ONCE, "aonce": ONCE, "run_node": CHILD, "run_node_sync": CHILD}
+
+
+def target_of(call: ast.Call, scope: Scope) -> Any:
+    """What is called, as far as it is known: a function, a class, a `Body` defined on the way, or UNKNOWN."""
+    return scope.value(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else UNKNOWN
+
+
+def kind_of(call: ast.Call, scope: Scope, home: str, *, used: bool) -> str:
+    """One of ASK, REQUEST, ONCE, CHILD, EFFECT, OWN (to be read on) and NOTHING. `home` is the node's own module."""
+    if on_context(call, scope):
+        return _ON_CONTEXT.get(name_of(call), NOTHING)
+    target = target_of(call, scope)
+    if any(target is one for one in (asking.ask, asking.interrupt, asking.request_human_input)):
+        return ASK
+    if target is effects.once or target is effects.aonce:
+        return ONCE
+    if target is RequestInput:
+        return REQUEST
+    if isinstance(target, Body):
+        return EFFECT if _acts(call) else OWN
+    return _kind_of_known(call, target, home, used) if target is not UNKNOWN else _kind_of_unknown(call, scope)
+
+
+def on_context(call: ast.Call, scope: Scope) -> bool:
+    """Whether a method of the task's context is called, or one of what it holds, such as its state."""
+    owner: Any = call.func
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    return isinstance(call.func, ast.Attribute) and isinstance(owner, ast.Name) and scope.find(owner.id) is CONTEXT
+
+
+def style_of(call: ast.Call, scope: Scope) -> str:
+    """The way of asking of a call that asks."""
+    target = target_of(call, scope)
+    return "ask" if on_context(call, scope) else _STYLES[target.__name__]
+
+
+def name_of(call: ast.Call) -> str:
+    """The last part of the called name."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def is_pause(raised: ast.expr | None, scope: Scope) -> bool:
+    """Whether a `raise` raises a question."""
+    target = scope.value(raised.func if isinstance(raised, ast.Call) else raised)
+    return isinstance(target, type) and issubclass(target, GraphInterrupt)
+
+
+def by_chance(test: ast.expr, scope: Scope) -> bool:
+    """Whether a condition may come out otherwise when the node runs again: clock, randomness, environment."""
+    for one in ast.walk(test):
+        if isinstance(one, (ast.Attribute, ast.Name)):
+            found = scope.value(one)
+            module = getattr(found, "__module__", None) or getattr(type(found), "__module__", "")
+            name = one.attr if isinstance(one, ast.Attribute) else one.id
+            owned = type(getattr(found, "__self__", None)).__module__ == "random"
+            if (
+                name in _CHANCE_NAMES
+                or (callable(found) and not isinstance(found, type) and module in _CHANCE)
+                or owned
+            ):
+                return True
+    return False
+
+
+def unordered(iterated: ast.expr, scope: Scope) -> bool:
+    """Whether a loop runs over something in no order that another process would repeat."""
+    if isinstance(iterated, (ast.Set, ast.SetComp)):
+        return True
+    if isinstance(iterated, ast.Name):
+        return isinstance(scope.find(iterated.id), (set, frozenset))
+    if not isinstance(iterated, ast.Call):
+        return False
+    target = target_of(iterated, scope)
+    if any(target is one for one in (list, tuple, enumerate, reversed)) and iterated.args:
+        return unordered(iterated.args[0], scope)
+    return (
+        target is set
+        or target is frozenset
+        or name_of(iterated) in ("as_completed", "listdir", "scandir", "iterdir", "glob")
+    )
+
+
+def own(target: Any, home: str) -> bool:
+    """Whether a function is the author's own, to be read on, and not a library's."""
+    module = getattr(target, "__module__", None) or ""
+    if module == home:
+        return True
+    if module.partition(".")[0] != home.partition(".")[0] or module.startswith(("graphs.engine", "graphs.agents")):
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return not file.startswith(_PLACES)
+
+
+def _kind_of_known(call: ast.Call, target: Any, home: str, used: bool) -> str:
+    if isinstance(target, type) or getattr(target, "__self__", None).__class__ in (list, dict, set, str, bytes):
+        return EFFECT if getattr(target, "__module__", "") in _COMMANDS else NOTHING
+    module = getattr(target, "__module__", None) or type(target).__module__
+    if own(target, home) and isinstance(target, (FunctionType, MethodType)):
+        return EFFECT if _acts(call) else OWN
+    if module in _COMMANDS or module in ("posix", "nt"):
+        return EFFECT if module == "subprocess" or not used else NOTHING
+    if module in PURE or module.partition(".")[0] in PURE or isinstance(getattr(target, "__self__", None), type):
+        return NOTHING
+    if isinstance(target, BuiltinFunctionType) and not _acts(call):
+        return NOTHING
+    return EFFECT if _acts(call) or not used else NOTHING
+
+
+def _kind_of_unknown(call: ast.Call, scope: Scope) -> str:
+    """A method of something that only a run knows: its name is all there is."""
+    if isinstance(call.func, ast.Attribute):
+        owner = scope.value(call.func.value)
+        plain = isinstance(call.func.value, (ast.Constant, ast.JoinedStr, ast.List, ast.Dict))
+        if plain or isinstance(owner, (str, list, dict, set)):
+            return NOTHING
+    # `insert` and `put` of a local thing are mostly those of a list or a mapping.
+    return EFFECT if _acts(call) and name_of(call) not in ("insert", "emit") else NOTHING
+
+
+def _acts(call: ast.Call) -> bool:
+    words = re.findall(r"[a-z]+|[A-Z][a-z]*", name_of(call).lstrip("_"))
+    return bool(words) and words[0].lower() in VERBS

@@ -1,0 +1,339 @@
+"""Nodes that are read and never run: each does one thing right or wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from graphs import (
+    Context,
+    Event,
+    ExecutableInput,
+    GraphInterrupt,
+    Interrupt,
+    RequestInput,
+    interrupt,
+    once,
+    request_human_input,
+)
+from graphs import ask as question
+from tests.engine import requests_like as requests
+
+SENT: list[Any] = []
+TEXT = "Really?"
+
+
+class Form(BaseModel):
+    """What is asked."""
+
+    amount: int
+
+
+def charge(amount: int) -> int:
+    SENT.append(amount)
+    return amount
+
+
+def prepare(order: Any) -> Any:
+    return {"order": order, "lines": [str(order)]}
+
+
+def tell(order: Any) -> None:
+    requests.post("https://example.org", json=order)
+
+
+class Bank:
+    def pay(self, amount: int) -> int:
+        return amount
+
+    def balance(self) -> int:
+        return 3
+
+
+bank = Bank()
+
+
+# Effects before a question
+
+
+def acts_first(order: Any) -> Any:
+    charge(order)
+    return question("Ship?")
+
+
+def acts_first_by_an_expression(order: Any) -> Any:
+    paid = bank.pay(order)
+    return interrupt({"paid": paid}, message=TEXT)
+
+
+def acts_first_in_another_function(order: Any) -> Any:
+    tell(order)
+    return question("Ship?")
+
+
+def acts_first_outside(order: Any) -> Any:
+    shutil.rmtree("x")
+    return question("Ship?")
+
+
+def acts_first_by_a_command(order: Any) -> Any:
+    done = subprocess.run(["true"])
+    return question(f"Ship {order}?"), done
+
+
+def acts_first_on_one_way(order: Any) -> Any:
+    if order:
+        charge(order)
+    return question("Ship?")
+
+
+def acts_in_a_loop(orders: list[Any]) -> Any:
+    for order in orders:
+        if question(f"Ship {order}?", key=order).approved:
+            charge(order)
+
+
+def acts_in_a_try(order: Any) -> Any:
+    try:
+        charge(order)
+    except ValueError:
+        return None
+    return question("Ship?")
+
+
+def acts_inside_once(order: Any, ctx: Context) -> Any:
+    def both() -> Any:
+        charge(order)
+        return question("Ship?").approved
+
+    return ctx.once("both", both)
+
+
+async def acts_on_what_it_was_given(order: Any, client: Any) -> Any:
+    await client.send(order)
+    return question("Ship?")
+
+
+def acts_while_it_requests(order: Any, ctx: Context) -> Any:
+    if not ctx.resume_inputs:
+        yield RequestInput(interrupt_id="go", message="Go?")
+    charge(order)
+
+
+def acts_before_it_requests(order: Any) -> Any:
+    charge(order)
+    return RequestInput(message="Go?")
+
+
+def acts_and_says_so(order: Any) -> Any:
+    charge(order)  # sayso: allow effect-before-question
+    return question("Ship?")
+
+
+# Nothing wrong
+
+
+def asks_first(order: Any) -> Any:
+    if question("Ship?").approved:
+        return charge(order)
+    return None
+
+
+def acts_through_the_journal(order: Any, ctx: Context) -> Any:
+    ctx.once("charge", charge, order)
+    once("tell", lambda: tell(order))
+    ctx.state["seen"] = True
+    ctx.stream("…")
+    return question("Ship?")
+
+
+async def acts_through_the_async_journal(order: Any, ctx: Context) -> Any:
+    await ctx.aonce("charge", charge, order)
+    await ctx.run_node(asks_first, order)
+    return ctx.ask("Ship?")
+
+
+def acts_on_the_other_way(order: Any) -> Any:
+    if order:
+        return charge(order)
+    return question("Ship?")
+
+
+def only_prepares(order: Any, state: Any) -> Any:
+    made = prepare(order)
+    found: list[Any] = []
+    found.append(made)
+    found.insert(0, bank.balance())
+    made.update(at=datetime.now(UTC).isoformat())
+    print(made)
+    state["x"] = "a".replace("a", "b")
+    if not found:
+        raise ValueError("nothing")
+    return question("Ship?")
+
+
+def walks_a_form(ctx: Context) -> Any:
+    given = ctx.resume_inputs
+    if "name" not in given:
+        yield RequestInput(interrupt_id="name", message="Name?")
+        return
+    if "mail" not in given:
+        yield RequestInput(interrupt_id="mail", message="Mail?")
+        return
+    charge(given["name"])
+    yield Event(output=given)
+
+
+# Keys
+
+
+async def asks_together(order: Any) -> Any:
+    async def one(which: str) -> Any:
+        return question(f"{which}?").approved
+
+    return await asyncio.gather(one("a"), one("b"))
+
+
+async def asks_each_together(orders: list[Any]) -> Any:
+    async def one(which: str) -> Any:
+        return question(f"{which}?").approved
+
+    return await asyncio.gather(*[one(order) for order in orders])
+
+
+async def asks_together_by_keys(orders: list[Any]) -> Any:
+    async def one(which: str) -> Any:
+        return question(f"{which}?", key=which).approved
+
+    return await asyncio.gather(*[one(order) for order in orders])
+
+
+async def asks_in_tasks(order: Any) -> Any:
+    async def one() -> Any:
+        return question("a?").approved
+
+    first = asyncio.create_task(one())
+    second = asyncio.create_task(one())
+    return [await first, await second]
+
+
+async def asks_beside_work(order: Any) -> Any:
+    async def one() -> Any:
+        return question("a?").approved
+
+    return await asyncio.gather(one(), asyncio.sleep(0))
+
+
+def asks_in_no_order(order: Any) -> Any:
+    return [question(f"{one}?").approved for one in {"a", "b", order}]
+
+
+def asks_a_folder(order: Any) -> Any:
+    for name in os.listdir("x"):
+        question(f"{name}?")
+
+
+def asks_in_no_order_by_keys(order: Any) -> Any:
+    names = set(order)
+    return {name: question(f"{name}?", key=name).approved for name in names}
+
+
+def asks_sorted(order: Any) -> Any:
+    return [question(f"{name}?").approved for name in sorted(set(order))]
+
+
+def asks_by_chance(order: Any) -> Any:
+    if random.random() > 0.5:
+        question("Sure?")
+    return question("Ship?")
+
+
+def asks_by_input(order: Any) -> Any:
+    if order["amount"] > 5:
+        question("Sure?")
+    return question("Ship?")
+
+
+# Swallowed pauses
+
+
+def swallows(order: Any) -> Any:
+    try:
+        return question("Ship?")
+    except BaseException:
+        return None
+
+
+def swallows_barely(order: Any) -> Any:
+    try:
+        return only_prepares(order, {})
+    except:  # noqa: E722
+        return None
+
+
+def swallows_by_name(order: Any) -> Any:
+    with contextlib.suppress(ValueError, GraphInterrupt):
+        return question("Ship?")
+
+
+def lets_it_through(order: Any) -> Any:
+    try:
+        return question("Ship?")
+    except Exception:
+        return None
+
+
+def cleans_up(order: Any) -> Any:
+    try:
+        return question("Ship?")
+    except BaseException:
+        SENT.clear()
+        raise
+
+
+def catches_elsewhere(order: Any) -> Any:
+    try:
+        made = prepare(order)
+    except BaseException:
+        made = None
+    return question("Ship?"), made
+
+
+# Ways of asking
+
+
+def asks_in_each_way(inp: ExecutableInput, ctx: Context) -> Any:
+    first = question("First?", schema=Form, queue="cashiers", expires_in=3600)
+    second = request_human_input(inp, f"Second {inp.input!r}?", kind="choice")
+    third = interrupt({"a": 1}, message=TEXT, response_schema={"type": "string"})
+    raise GraphInterrupt(Interrupt(question=f"Last {first} {second} {third}?"))
+
+
+def asks_with_a_bad_schema() -> Any:
+    return question("Code?", schema={"type": "text"})
+
+
+def asks_with_a_schema_of_the_run(shape: Any) -> Any:
+    return question("Code?", schema=shape)
+
+
+async def runs_children(order: Any, ctx: Context) -> Any:
+    return [await ctx.run_node(asks_first, order), await ctx.run_node(lambda: question("Inner?").approved, name="x")]
+
+
+def decorated(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+@decorated
+def asks_behind_a_decorator() -> Any:
+    return question("Behind?")
