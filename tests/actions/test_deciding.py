@@ -222,7 +222,7 @@ def test_a_bulk_is_row_by_row(people: People) -> None:
     ("status", "after"),
     [
         (ThreadStatus.INTERRUPTED, ThreadStatus.READY),
-        (ThreadStatus.SUSPENDED, ThreadStatus.READY),
+        (ThreadStatus.SUSPENDED, ThreadStatus.SUSPENDED),
         (ThreadStatus.RUNNING, ThreadStatus.RUNNING),
         (ThreadStatus.FAILED, ThreadStatus.FAILED),
         (ThreadStatus.WAITING_VERSION, ThreadStatus.WAITING_VERSION),
