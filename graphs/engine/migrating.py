@@ -15,7 +15,7 @@ from graphs.engine.cells import read_key, spell
 from graphs.engine.errors import CannotMigrate
 from graphs.engine.graph import CompiledGraph, Place
 from graphs.engine.ports import Cells, Delta, Json, TaskKey
-from graphs.engine.superstep import _reducers as reducers
+from graphs.engine.superstep import reducers
 
 Names: TypeAlias = Mapping[str, str]
 Rename: TypeAlias = Callable[[str, Names], str]

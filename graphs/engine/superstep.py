@@ -52,8 +52,8 @@ def begin(
     `state` seeds channels, `context` is what predicates and nodes may read beside the input. Raises `PayloadError`.
     """
     cells: Cells = {}
-    if reducers := _reducers(graph):
-        cells["reducers"] = reducers
+    if known := reducers(graph):
+        cells["reducers"] = known
     given = canonical.encode(input, "input")
     if context:
         cells["context"] = canonical.encode(dict(context), "context")
@@ -105,7 +105,7 @@ def compatible(graph: CompiledGraph, cells: Cells) -> str:
                 return f"node {path!r} is gone; this thread has run it or waits in it"
             if place.signature != value[1]:
                 return f"node {path!r} has other inputs, or is of another kind, than when this thread reached it"
-    now = _reducers(graph)
+    now = reducers(graph)
     for name, reducer in cells.get("reducers", {}).items():
         if now.get(name) != reducer:
             return f"state channel {name.removeprefix('|')!r} is no longer reduced by {reducer!r}"
@@ -154,7 +154,8 @@ def _runs(task: Active, records: Mapping[TaskKey, TaskRecord], retrying: bool) -
     return task.waiting is None or newly_decided(task, records)
 
 
-def _reducers(graph: CompiledGraph) -> dict[str, str]:
+def reducers(graph: CompiledGraph) -> dict[str, str]:
+    """The reducers of all state channels, of nested graphs too: what a thread's cells are pinned to."""
     found = {f"|{name}": one.reducer for name, one in graph.channels.items()}
     for path, place in graph.places.items():
         if place.node.kind == "graph":
