@@ -20,6 +20,7 @@ _PLACES = {
     "graphs.engine.content": "types",
     "graphs.engine.context": "Context ExecutableInput",
     "graphs.engine.conversations": "InMemorySessionService",
+    "graphs.engine.diagrams": "mermaid",
     "graphs.engine.effects": "aonce once",
     "graphs.engine.errors": (
         "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded CannotFork DeadEnd"

@@ -35,8 +35,8 @@ PURE = frozenset(
     )
 )
 _COMMANDS = frozenset({"subprocess", "os"})
-_CHANCE = frozenset({"random", "secrets", "time", "uuid", "datetime", "_datetime"})
-_CHANCE_NAMES = frozenset({"now", "today", "utcnow", "environ", "getenv"})
+_CHANCE = frozenset({"os", "random", "secrets", "time", "uuid", "datetime", "_datetime"})
+_CHANCE_NAMES = frozenset({"now", "today", "utcnow", "environ"})
 _PLACES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 ASK, REQUEST, ONCE, CHILD, EFFECT, OWN, NOTHING = "ask", "request", "once", "child", "effect", "own", "nothing"

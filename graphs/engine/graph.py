@@ -249,6 +249,12 @@ class CompiledGraph(Invocable):
         """The graph as data for pictures and lists: nodes and edges, nested graphs by path."""
         return shapes.draw(self)
 
+    def mermaid(self) -> str:
+        """The graph as Mermaid flowchart text (`graphs.mermaid`)."""
+        from graphs.engine import diagrams  # reads graphs, so it is above this file
+
+        return diagrams.mermaid(self)
+
     def rank(self, path: str) -> tuple[int, ...]:
         """The sort key of a task path: node order, outer levels first."""
         place = self.places.get(path)

@@ -118,7 +118,7 @@ class _Reader:
             method: Callable[[Any], None] = getattr(self, f"_{type(one).__name__.lower()}", self._plain)
             method(one)
 
-    def _plain(self, one: ast.stmt) -> None:
+    def _plain(self, one: ast.AST) -> None:
         for part in ast.iter_child_nodes(one):
             if isinstance(part, ast.expr):
                 self.read(part)
@@ -279,9 +279,7 @@ class _Reader:
         elif isinstance(one, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             self._comprehension(one)
         else:
-            for part in ast.iter_child_nodes(one):
-                if isinstance(part, ast.expr):
-                    self.read(part)
+            self._plain(one)
 
     def _comprehension(self, one: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         loose = sum(calls.unordered(part.iter, self.scope) for part in one.generators)

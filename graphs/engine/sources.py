@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any
 
 from graphs.engine.context import Context
 
@@ -179,7 +179,7 @@ def _tree(code: CodeType) -> Function | None:
     module = _module("".join(linecache.getlines(code.co_filename)))
     kinds = (ast.Lambda,) if code.co_name == "<lambda>" else (ast.FunctionDef, ast.AsyncFunctionDef)
     found = [
-        cast(Function, one)
+        one
         for one in (ast.walk(module) if module is not None else ())
         if isinstance(one, kinds) and _first_line(one) == code.co_firstlineno and _fits(one, code)
     ]
@@ -187,7 +187,7 @@ def _tree(code: CodeType) -> Function | None:
 
 
 def _first_line(tree: Any) -> int:
-    return min([tree.lineno, *(one.lineno for one in getattr(tree, "decorator_list", ()))])
+    return int(min([tree.lineno, *(one.lineno for one in getattr(tree, "decorator_list", ()))]))
 
 
 def _fits(tree: Any, code: CodeType) -> bool:
