@@ -25,7 +25,8 @@ DEFAULT = "nobody came"
 
 @dataclass(frozen=True)
 class Node:
-    """One node: how often it asks, whether at once, whether between effects; how often it sends the thread back."""
+    """One node: how often it asks, whether at once, whether between effects; how often it sends the thread back; how
+    long after its siblings it ends."""
 
     id: str
     asks: int = 0
@@ -35,6 +36,7 @@ class Node:
     join: str = "merge"
     flaky: bool = False
     again: int = 0
+    slow: int = 0
     inner: Plan | None = None
 
 
@@ -89,6 +91,7 @@ def node_of(draw: st.DrawFn, name: str, depth: int) -> Node:
         join=join,
         flaky=draw(st.integers(0, 5)) == 5,
         again=draw(st.sampled_from([0, 0, 0, 1, 2])),
+        slow=draw(st.integers(0, 2)),
     )
 
 
@@ -163,6 +166,8 @@ def _never(output: Any) -> bool:
 def body(node: Node, world: World) -> Callable[..., Any]:
     async def run(node_input: Any, ctx: Context) -> Event:
         world.did(ctx.thread_id, ctx.path, str(ctx.visit))
+        for _ in range(10 * node.slow):
+            await asyncio.sleep(0)  # its siblings finish first, and are recorded ahead of the commit
         answers = await (at_once if node.together else in_turn)(node, world, ctx)
         if node.effects:
             await effect(world, ctx, "end")

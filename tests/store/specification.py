@@ -249,7 +249,10 @@ class StoreSpecification:
         self.commit(store, ref, 1, results=(finished(A, 1),))
         with suppress(LeaseLost):
             self.call(store.record_effect, ref, A, JournalEntry("pay", 0, "done", "late"))
+        with suppress(LeaseLost):
+            self.call(store.record_tasks, ref, [finished(A, 2)])
         assert self.load(store, ref).tasks == {}
+        assert self.call(store.results, ref, [A])[A].output == 1
 
     # The log
 

@@ -112,7 +112,10 @@ class InMemoryCheckpointer:
 
     async def record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
         with self._lock:
-            _keep(self._thread(ref), results)
+            thread = self._thread(ref)
+            for result in results:
+                _under_way(thread, result.key)
+            _keep(thread, results)
 
     async def commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
         with self._lock:

@@ -112,7 +112,10 @@ class SQLiteCheckpointer:
     async def record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
         rows = [_result_row(one) for one in results]
         with self._writing() as db:
-            self._keep(db, self._row(db, ref)[0], rows, applied=False)
+            id = self._row(db, ref)[0]
+            for one in results:
+                _ensure_task(db, id, one.key)
+            self._keep(db, id, rows, applied=False)
 
     async def commit(self, ref: ThreadRef, commit: Commit) -> Sequence[Interrupt]:
         # Everything is written out as text before the file is locked: other threads commit meanwhile (F17).
