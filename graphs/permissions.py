@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphs.models import ApprovalQueue, Comment, Conversation, Decision, Interrupt, Right, Thread
+from graphs.models import ApprovalQueue, AuditEntry, Comment, Conversation, Decision, Interrupt, Right, Thread
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 DECIDERS = (Right.DECIDE, Right.ADMINISTER)
 #: What is done to a thread as a whole.
-STEERING = ("cancel", "suspend", "resume", "retry", "fork")
+STEERING = ("cancel", "suspend", "retry")
+#: What goes around people's decisions: a fork goes on with answers that were given once, and with another state.
+OPERATING = ("fork", "migrate")
 
 
 def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
@@ -36,7 +38,8 @@ def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
         "comment": may_view,
         "decide": may_decide,
         **dict.fromkeys(STEERING, may_steer),
-        "migrate": may_migrate,
+        "resume": may_resume,
+        **dict.fromkeys(OPERATING, may_operate_on),
         "administer": may_administer,
     }[action]
     return obj is not None and check(user, obj)
@@ -73,8 +76,16 @@ def may_steer(user: User | AnonymousUser, obj: Any) -> bool:
     return isinstance(obj, Thread) and (operates(user) or obj.conversation.requester_id == user.pk)
 
 
-def may_migrate(user: User | AnonymousUser, obj: Any) -> bool:
-    """Definitions are the operators' alone."""
+def may_resume(user: User | AnonymousUser, obj: Any) -> bool:
+    """The operators, and the requester where it was not somebody else who stopped the thread."""
+    if not may_steer(user, obj) or operates(user):
+        return may_steer(user, obj)
+    suspended = AuditEntry.objects.about("thread", str(obj.uid)).filter(action="suspend").last()
+    return suspended is None or suspended.actor_id == user.pk
+
+
+def may_operate_on(user: User | AnonymousUser, obj: Any) -> bool:
+    """The operators' alone: a requester who forks could have what was approved once done twice, or otherwise."""
     return isinstance(obj, Thread) and operates(user)
 
 

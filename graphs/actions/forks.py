@@ -17,7 +17,7 @@ from graphs.engine import canonical, failpoints, forking
 from graphs.engine.errors import CannotFork, DefinitionChanged, PayloadError
 from graphs.engine.ports import Cells, Json, ThreadRef, ThreadStart
 from graphs.library import registry
-from graphs.models import Thread
+from graphs.models import Decision, Thread
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor
@@ -28,10 +28,11 @@ FORK = "fork"
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What a fork from one checkpoint would begin with: channels to edit, nodes that run next, effects that would ask
-    again (node path and key). `why_not` says why nothing can begin there."""
+    again (node path and key), how many decisions it goes on with. `why_not` says why nothing can begin there."""
 
     step: int
     channels: Mapping[str, Json]
+    decided: int = 0
     next: tuple[str, ...] = ()
     effects: tuple[tuple[str, str], ...] = ()
     why_not: str = ""
@@ -48,8 +49,9 @@ def fork(
 ) -> Thread:
     """Make a thread that goes on from checkpoint `step` of this one, with these channels set, and ring for a worker.
 
-    It is the same requester's, in the same conversation. Its questions are asked again, and so are the effects that the
-    parent had after that checkpoint (see engine/forking.py). The same `submission_key` returns the first fork.
+    For operators. It is the same requester's, in the same conversation. Its questions are asked again, and so are the
+    effects that the parent had after that checkpoint (see engine/forking.py). The same `submission_key` returns the
+    first fork.
     Raises NotFound or NotAllowed, NotPossible (no such checkpoint, nothing to run, definition gone), InputInvalid.
     """
     require(actor, "fork", thread)
@@ -112,7 +114,13 @@ def origin(thread: Thread, step: int) -> Origin | None:
     except NotPossible as refusal:
         why = str(refusal)
         return Origin(step, channels, why_not=f"{why[:1].upper()}{why[1:]}.")
-    return Origin(step, channels, running(begun.cells), effects(begun.cells))
+    return Origin(step, channels, decided(thread, step), running(begun.cells), effects(begun.cells))
+
+
+def decided(thread: Thread, step: int) -> int:
+    """The verdicts of tasks that were over at this checkpoint: a fork goes on with them, and asks nobody again."""
+    asked = {"interrupt__thread": thread, "interrupt__task__applied": True, "interrupt__task__step__lte": step}
+    return Decision.objects.filter(**asked).count()
 
 
 def running(cells: Cells) -> tuple[str, ...]:

@@ -189,7 +189,10 @@ def require(actor: Actor, action: str, thread: Thread) -> None:
     if isinstance(actor, System) or permissions.can(actor, action, thread):
         return
     if permissions.can(actor, "view", thread):
-        raise NotAllowed(f"Only the requester and operators may {action} this thread.")
+        # Of those who may steer it some may not undo what others did.
+        steers = permissions.can(actor, "suspend", thread)
+        who = "operators" if steers or action in permissions.OPERATING else "the requester and operators"
+        raise NotAllowed(f"Only {who} may {action} this thread.")
     raise NotFound("There is no such thread.")
 
 

@@ -18,6 +18,7 @@ RETRIED = {
     ThreadStatus.WAITING_VERSION: "Looks for its version now instead of within the next minute.",
 }
 SUSPENDABLE = (ThreadStatus.READY, ThreadStatus.RUNNING, ThreadStatus.INTERRUPTED)
+OPERATORS = "Only operators may do this, since a fork goes on with answers that were given here."
 THEIRS = "Only the requester and operators may do this."
 
 
@@ -56,6 +57,10 @@ def acts(user: User, thread: Thread, waiting: int) -> list[Act]:
         ]
     if not can(user, "cancel", thread):
         return [replace(one, why_not=THEIRS) for one in found]
+    if found[0].name == "resume" and not can(user, "resume", thread):
+        found[0] = replace(found[0], why_not="It was suspended by somebody else; operators may do this.")
+    if not can(user, "fork", thread):
+        found = [replace(one, why_not=OPERATORS) if one.name == "fork" else one for one in found]
     if thread.cancel_at is not None and status not in ENDED:
         return [one if one.name == "fork" else replace(one, why_not="It is being cancelled.") for one in found]
     return found

@@ -26,7 +26,7 @@ MATRIX = {
     ("suspend", "thread"): {"requester", "operator"},
     ("resume", "thread"): {"requester", "operator"},
     ("retry", "thread"): {"requester", "operator"},
-    ("fork", "thread"): {"requester", "operator"},
+    ("fork", "thread"): {"operator"},
     ("migrate", "thread"): {"operator"},
     ("administer", "queue"): {"administrator"},
     ("view", "queue"): TEAM | {"operator"},

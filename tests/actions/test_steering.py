@@ -68,7 +68,9 @@ def test_e17_no_further_node_starts_after_the_current_one(people: People, monkey
     assert Lease.objects.get(pk=thread.pk).expires_at is None
     assert not Interrupt.objects.exists() and leases.claim() is None
     assert [entry.actor_name for entry in acted(thread, "suspend")] == ["operator"]
-    threads.resume(people.requester, thread)
+    with pytest.raises(NotAllowed, match="Only operators may resume"):
+        threads.resume(people.requester, thread)
+    threads.resume(people.operator, thread)
     graphs.run()
     assert fresh(thread).status == ThreadStatus.INTERRUPTED
     assert (fresh(thread).suspend_at, fresh(thread).suspended_by) == (None, "")
@@ -175,6 +177,16 @@ def test_only_the_requester_and_operators_steer(people: People, paused: Thread, 
     assert fresh(paused).status == ThreadStatus.INTERRUPTED and Thread.objects.count() == 1
 
 
+def test_a_requester_cannot_fork_past_an_approval(people: People, paused: Thread) -> None:
+    """Approved once is done once: who asked for it cannot have it done again, or with another amount, by forking."""
+    graphs.answer(people.decider, paused)
+    graphs.run()
+    for step in range(fresh(paused).step + 1):
+        with pytest.raises(NotAllowed, match="Only operators may fork"):
+            forks.fork(people.requester, fresh(paused), step, {"price": 1_000_000})
+    assert Thread.objects.count() == 1
+
+
 # --- quarantine and retry
 
 
@@ -225,7 +237,7 @@ def test_e25_a_fork_from_an_answered_pause_leaves_the_first_branch_as_it_was(peo
 def test_e19_a_retry_from_before_the_pause_is_a_fork_and_asks_again(people: People, paused: Thread) -> None:
     graphs.answer(people.decider, paused)
     graphs.run()
-    child = forks.fork(people.requester, fresh(paused), 1)
+    child = forks.fork(people.operator, fresh(paused), 1)
     graphs.run()
     graphs.answer(people.decider, child, outcome=Outcome.ANSWERED, value={"do": "again"})
     graphs.run()
@@ -237,7 +249,7 @@ def test_e19_a_retry_from_before_the_pause_is_a_fork_and_asks_again(people: Peop
 def test_e25_an_effect_in_a_fork_asks_before_it_is_done_again(people: People, paused: Thread) -> None:
     graphs.answer(people.decider, paused)
     graphs.run()
-    child = forks.fork(people.requester, fresh(paused), 2, {"price": 50})
+    child = forks.fork(people.operator, fresh(paused), 2, {"price": 50})
     graphs.run()
     graphs.answer(people.decider, child, outcome=Outcome.ANSWERED, value={"do": "take"})
     graphs.run()
@@ -251,9 +263,9 @@ def test_e25_an_effect_in_a_fork_asks_before_it_is_done_again(people: People, pa
 
 
 def test_a_fork_is_whole_and_made_once(people: People, paused: Thread) -> None:
-    first = forks.fork(people.requester, paused, 1, {"price": 7}, submission_key="k")
-    assert forks.fork(people.requester, paused, 1, {"price": 7}, submission_key="k").pk == first.pk
-    assert forks.fork(people.operator, paused, 1, {"price": 7}, submission_key="k").pk != first.pk
+    first = forks.fork(people.operator, paused, 1, {"price": 7}, submission_key="k")
+    assert forks.fork(people.operator, paused, 1, {"price": 7}, submission_key="k").pk == first.pk
+    assert forks.fork(people.operator, paused, 1, {"price": 7}, submission_key="l").pk != first.pk
     cells = store.cells_at(first, 0)
     assert cells is not None and cells["channel:|price"] == 7 and "wait:agree#1" not in cells
     assert cells["inherited:agree#1"] == [
@@ -264,15 +276,15 @@ def test_a_fork_is_whole_and_made_once(people: People, paused: Thread) -> None:
 
 def test_what_cannot_be_forked_says_why(people: People, paused: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotPossible, match="no checkpoint 9"):
-        forks.fork(people.requester, paused, 9)
+        forks.fork(people.operator, paused, 9)
     with pytest.raises(InputInvalid):
-        forks.fork(people.requester, paused, 1, {"a|b": 1})
+        forks.fork(people.operator, paused, 1, {"a|b": 1})
     graphs.register(monkeypatch, graphs.order(names=("fetch", "review", "transfer")))
     with pytest.raises(NotPossible, match="'read' is gone"):
-        forks.fork(people.requester, paused, 1)
+        forks.fork(people.operator, paused, 1)
     graphs.register(monkeypatch)
     with pytest.raises(NotPossible, match="No graph"):
-        forks.fork(people.requester, paused, 1)
+        forks.fork(people.operator, paused, 1)
     assert Thread.objects.count() == 1
 
 
@@ -280,7 +292,7 @@ def test_a_fork_can_be_made_of_a_running_thread(people: People, monkeypatch: pyt
     graphs.register(monkeypatch, graphs.order())
     thread = threads.start(people.requester, "order", ORDER)
     leases.claim()
-    child = forks.fork(people.requester, fresh(thread), 0)
+    child = forks.fork(people.operator, fresh(thread), 0)
     assert leases.claim() is not None and fresh(child).status == ThreadStatus.RUNNING
 
 
@@ -290,4 +302,4 @@ def test_pens_of_other_tests_have_no_graph_and_say_so(people: People) -> None:
     pen.claim()
     pen.pause(question("a"))
     with pytest.raises(NotPossible, match="No graph"):
-        forks.fork(people.requester, pen.thread, 0)
+        forks.fork(people.operator, pen.thread, 0)

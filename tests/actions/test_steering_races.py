@@ -109,7 +109,7 @@ def test_suspend_beside_a_claim_and_a_hand_over(people: People, rounds: int) -> 
 def test_resume_beside_resume(people: People, rounds: int) -> None:
     asked = Asked(people)
     for _ in range(rounds):
-        threads.suspend(people.operator, asked.pen.thread)
+        threads.suspend(people.requester, asked.pen.thread)
         results = together(
             lambda: threads.resume(people.operator, asked.pen.thread),
             lambda: threads.resume(people.requester, asked.pen.thread),
@@ -149,7 +149,7 @@ def test_one_fork_sent_twice(people: People, rounds: int, monkeypatch: pytest.Mo
     for number in range(rounds):
 
         def fork(key: str = f"k{number}") -> Thread:
-            return forks.fork(people.requester, parent, 0, submission_key=key)
+            return forks.fork(people.operator, parent, 0, submission_key=key)
 
         one, other = together(fork, fork)
         assert one.pk == other.pk

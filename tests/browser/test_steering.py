@@ -5,13 +5,25 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import SignedIn, start_case, start_refund
+from tests.browser.conftest import SignedIn, Tab, start_case, start_refund
 from tests.browser.test_accessibility import violations
+from tests.processes.installation import Installation
 
 
 def paused(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator("[data-progress=interrupted]")).to_be_visible()
+
+
+def as_operator(tab: Tab, installation: Installation) -> Tab:
+    """Sign in as the installation's first account, which may everything."""
+    name, password = (installation.var / "first-login").read_text(encoding="utf-8").split("\n")[:2]
+    page = tab.go("/accounts/login/")
+    page.fill("#id_username", name)
+    page.fill("#id_password", password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/inbox")
+    return tab
 
 
 def open_act(page: Page, name: str) -> None:
@@ -47,8 +59,10 @@ def test_a_thread_is_suspended_resumed_and_cancelled(signed_in: SignedIn, width:
 
 
 @pytest.mark.parametrize(("width", "theme"), [(360, "light"), (360, "dark"), (768, "light"), (1440, "dark")])
-def test_axe_finds_nothing_on_the_pages_of_steering(signed_in: SignedIn, width: int, theme: str) -> None:
-    tab = signed_in("cleo", width, color_scheme=theme)
+def test_axe_finds_nothing_on_the_pages_of_steering(
+    signed_in: SignedIn, installation: Installation, width: int, theme: str
+) -> None:
+    tab = as_operator(signed_in("", width, color_scheme=theme), installation)
     page = tab.page
     start_refund(tab, f"AXE-{width}-{theme}", "900")
     address = page.url
@@ -108,8 +122,8 @@ def test_what_is_being_typed_survives_what_happens_meanwhile(signed_in: SignedIn
     expect(page.get_by_role("button", name="Cancel the thread")).to_be_visible()
 
 
-def test_e25_a_fork_is_made_and_both_lead_to_each_other(signed_in: SignedIn) -> None:
-    tab, ana = signed_in("cleo"), signed_in("ana")
+def test_e25_a_fork_is_made_and_both_lead_to_each_other(signed_in: SignedIn, installation: Installation) -> None:
+    tab, ana = as_operator(signed_in(""), installation), signed_in("ana")
     question = start_case(tab, "nested")
     parent = tab.page.url
     ana.go(question)

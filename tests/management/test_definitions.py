@@ -215,7 +215,7 @@ def test_only_operators_move_threads(paused: Thread, people: People, monkeypatch
 def test_a_moved_a_forked_and_a_suspended_thread_can_be_replayed(
     paused: Thread, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forks.fork(people.requester, paused, 1, {"price": 3})
+    forks.fork(people.operator, paused, 1, {"price": 3})
     graphs.run()
     threads.suspend(people.requester, paused)
     threads.resume(people.requester, paused)

@@ -65,7 +65,7 @@ def test_every_act_says_what_it_will_do_before_it_does_it(paused: Thread, people
     page = text_of(signed_in(people.requester).get(f"/threads/{paused.uid}"))
     assert "No further node starts until somebody resumes it." in page and "Suspend the thread" in page
     assert "Ends the thread for good. Its 1 open question is withdrawn." in page and "Cancel the thread" in page
-    assert "Retry: Nothing has failed." in page
+    assert "Retry: Nothing has failed." in page and "Fork: Only operators may do this" in page
     Thread.objects.update(status=ThreadStatus.RUNNING)
     page = text_of(signed_in(people.requester).get(f"/threads/{paused.uid}"))
     assert "The node that runs now still finishes." in page and "may still finish what it does outside" in page
@@ -81,6 +81,8 @@ def test_who_suspended_it_when_and_why_is_on_the_page(paused: Thread, people: Pe
     graphs.answer(people.decider, paused)
     review = text_of(signed_in(people.decider).get(f"/review/{Interrupt.objects.get().pk}"))
     assert "Suspended by operator" in review and "used when somebody resumes it" in review
+    theirs = text_of(signed_in(people.requester).get(f"/threads/{paused.uid}"))
+    assert "Resume: It was suspended by somebody else; operators may do this." in theirs
     Thread.objects.update(status=ThreadStatus.RUNNING)
     page = text_of(client.get(f"/threads/{paused.uid}"))
     assert "Being suspended. The node that runs now finishes, and no other starts." in page and "Resume" in page
@@ -151,7 +153,7 @@ def test_a_quarantined_thread_says_why_and_what_to_do(paused: Thread, people: Pe
 
 
 def test_checkpoints_are_listed_with_what_each_of_them_was(done: Thread, people: People, signed_in: SignedIn) -> None:
-    answer = signed_in(people.requester).get(f"/threads/{done.uid}?tab=checkpoints")
+    answer = signed_in(people.operator).get(f"/threads/{done.uid}?tab=checkpoints")
     rows = answer.context["checkpoints"]
     assert [(row.step, row.status) for row in rows] == [
         (4, "completed"), (3, "running"), (2, "interrupted"), (1, "running"), (0, "ready")
@@ -163,27 +165,30 @@ def test_checkpoints_are_listed_with_what_each_of_them_was(done: Thread, people:
     viewer = signed_in(people.viewer).get(f"/threads/{done.uid}?tab=checkpoints").content.decode()
     assert "/fork?step" not in viewer
     for odd in ("before=x", "before=" + "9" * 30, "before=1"):
-        assert signed_in(people.requester).get(f"/threads/{done.uid}?tab=checkpoints&{odd}").status_code == 200
+        assert signed_in(people.operator).get(f"/threads/{done.uid}?tab=checkpoints&{odd}").status_code == 200
 
 
 def test_the_fork_page_says_what_will_happen(done: Thread, people: People, signed_in: SignedIn) -> None:
-    answer = signed_in(people.requester).get(f"/threads/{done.uid}/fork?step=2")
+    answer = signed_in(people.operator).get(f"/threads/{done.uid}/fork?step=2")
     page = text_of(answer)
     assert "runs agree next" in page and "This thread stays as it is." in page
+    assert "from before it" not in page
     assert "2 effects took place here after this checkpoint." in page
     assert "hold of agree, transfer of pay" in page
     assert json.loads(answer.context["text"]) == {"price": 180}
+    later = text_of(signed_in(people.operator).get(f"/threads/{done.uid}/fork?step=3"))
+    assert "It goes on with the one decision from before it." in later
     assert "This thread goes on by itself" not in page
     Thread.objects.update(status=ThreadStatus.RUNNING)
-    assert "goes on by itself" in text_of(signed_in(people.requester).get(f"/threads/{done.uid}/fork?step=2"))
-    end = text_of(signed_in(people.requester).get(f"/threads/{done.uid}/fork"))
+    assert "goes on by itself" in text_of(signed_in(people.operator).get(f"/threads/{done.uid}/fork?step=2"))
+    end = text_of(signed_in(people.operator).get(f"/threads/{done.uid}/fork"))
     assert "Nothing can begin here" in end and "Fork the thread" not in end
 
 
 def test_e25_a_thread_is_forked_with_edited_state_from_its_page(
     done: Thread, people: People, signed_in: SignedIn
 ) -> None:
-    client = signed_in(people.requester)
+    client = signed_in(people.operator)
     form = {"step": "1", "key": "b" * 32, "state": '{"price": 5, "extra": [1]}'}
     answer = client.post(f"/threads/{done.uid}/fork", form)
     child = Thread.objects.get(parent=done)
@@ -197,7 +202,7 @@ def test_e25_a_thread_is_forked_with_edited_state_from_its_page(
     assert "Forked at checkpoint 1" in text_of(parent)
     assert [len(row.forks) for row in parent.context["checkpoints"]] == [0, 0, 0, 1, 0]
     audited = text_of(client.get(f"/threads/{done.uid}?tab=audit"))
-    assert "requester fork thread" in audited
+    assert "operator fork thread" in audited
 
 
 @pytest.mark.parametrize(
@@ -207,13 +212,13 @@ def test_e25_a_thread_is_forked_with_edited_state_from_its_page(
 def test_a_state_that_cannot_be_read_is_kept_and_explained(
     state: str, said: str, done: Thread, people: People, signed_in: SignedIn
 ) -> None:
-    answer = signed_in(people.requester).post(f"/threads/{done.uid}/fork", {"step": "1", "state": state})
+    answer = signed_in(people.operator).post(f"/threads/{done.uid}/fork", {"step": "1", "state": state})
     assert answer.status_code == 422 and said in text_of(answer)
     assert answer.context["text"] == state and not Thread.objects.filter(parent=done).exists()
 
 
 def test_only_the_changed_channels_are_sent(done: Thread, people: People, signed_in: SignedIn) -> None:
-    client = signed_in(people.requester)
+    client = signed_in(people.operator)
     for text in ("", "{}", '{"price": 180}', '{"price": 180.0}'):
         client.post(f"/threads/{done.uid}/fork", {"step": "1", "state": text})
     digests = {entry.data["state"] for entry in AuditEntry.objects.filter(action="fork")}
@@ -221,12 +226,12 @@ def test_only_the_changed_channels_are_sent(done: Thread, people: People, signed
 
 
 def test_forks_are_for_those_who_may_and_of_what_there_is(done: Thread, people: People, signed_in: SignedIn) -> None:
-    for user, status in ((people.stranger, 404), (people.decider, 403), (people.viewer, 403)):
+    for user, status in ((people.stranger, 404), (people.decider, 403), (people.requester, 403)):
         assert signed_in(user).get(f"/threads/{done.uid}/fork?step=1").status_code == status
         assert signed_in(user).post(f"/threads/{done.uid}/fork", {"step": "1"}).status_code == status
     for step in ("99", "x", "-1", "9" * 30, "%D9%A3"):
-        assert signed_in(people.requester).get(f"/threads/{done.uid}/fork?step={step}").status_code == 404
-    assert signed_in(people.requester).post(f"/threads/{done.uid}/fork", {"step": "4"}).status_code == 409
+        assert signed_in(people.operator).get(f"/threads/{done.uid}/fork?step={step}").status_code == 404
+    assert signed_in(people.operator).post(f"/threads/{done.uid}/fork", {"step": "4"}).status_code == 409
     assert not Thread.objects.filter(parent=done).exists()
 
 
@@ -243,10 +248,10 @@ def test_a_link_to_a_relative_is_only_for_those_who_may_see_it(
 def test_the_picture_of_a_fork_shows_what_was_done_before_it(done: Thread, people: People, signed_in: SignedIn) -> None:
     child = forks.fork(people.operator, done, 2)
     graphs.run()
-    picture = signed_in(people.requester).get(f"/threads/{child.uid}").context["picture"]
+    picture = signed_in(people.operator).get(f"/threads/{child.uid}").context["picture"]
     states = {node["path"]: node["state"] for node in picture["nodes"]}
     assert states == {"read": "before", "agree": "waiting", "pay": "idle"}
-    assert "done before the fork" in text_of(signed_in(people.requester).get(f"/threads/{child.uid}"))
+    assert "done before the fork" in text_of(signed_in(people.operator).get(f"/threads/{child.uid}"))
 
 
 # --- the state of a structural pause
