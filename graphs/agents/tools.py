@@ -77,6 +77,9 @@ class Tool:
         """The call's keyword arguments, coerced to their annotations. Raises ValueError naming what does not fit."""
         given = self._arguments().model_validate(dict(arguments))
         bound = {name: getattr(given, name) for name in self._fields}
+        # A whole number is a float, as for a type checker: 25 is then also shown as 25.
+        plain = {name for name, (hint, _) in self._fields.items() if hint is float and type(arguments.get(name)) is int}
+        bound.update({name: arguments[name] for name in plain})
         return {**bound, **dict.fromkeys(self._context, running_task())}
 
     def _arguments(self) -> Any:

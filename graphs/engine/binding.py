@@ -90,6 +90,8 @@ class Binder:
         wanted = slot.annotation
         if wanted in (inspect.Parameter.empty, Any, object) or type(value) is wanted:
             return value
+        if wanted is float and type(value) is int:
+            return value  # as for a type checker; 25 is then also shown as 25
         try:
             return _adapter(wanted).validate_python(value)
         except Exception as error:

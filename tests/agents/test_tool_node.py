@@ -70,10 +70,10 @@ async def test_t03_the_question_of_a_tool_names_the_call(store: Store) -> None:
     graph = till([[call("refund", "use-9", amount=25)], "Done."], [refund], store)
     (asked,) = (await graph.ainvoke(HELLO, CONFIG))["meta"]["interrupts"]
     assert asked["tool_call_id"] == "use-9" and asked["path"] == "tools"
-    assert (asked["message"], asked["value"], asked["reason"]) == ("Pay back 25.0?", {"amount": 25.0}, "refund")
+    assert (asked["message"], asked["value"], asked["reason"]) == ("Pay back 25?", {"amount": 25}, "refund")
     result = await graph.ainvoke({"resume": {"approved": True}}, CONFIG, "partial")
     assert result["messages"][-1].text() == "Done."
-    assert [one.text() for one in result["context"]] == ["Pay back order 12", "", "paid 25.0", "Done."]
+    assert [one.text() for one in result["context"]] == ["Pay back order 12", "", "paid 25", "Done."]
 
 
 @pytest.mark.parametrize("how", ["invoke", "stream"])
