@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphs.engine import calls, sources
@@ -49,6 +49,15 @@ class Passage:
     swallowed: dict[Site, None] = field(default_factory=dict)
     doubtful: dict[Site, None] = field(default_factory=dict)
     children: list[Any] = field(default_factory=list)
+
+    def take(self, inner: Passage) -> None:
+        """What was found inside an effect or a child, whose places are its own: there its keys are told apart."""
+        self.questions.update({replace(one, keyed=True): many for one, many in inner.questions.items()})
+        self.bypassed.update(inner.bypassed)
+        self.unstable.update(inner.unstable)
+        self.swallowed.update(inner.swallowed)
+        self.doubtful.update(inner.doubtful)
+        self.children += inner.children
 
 
 def through(body: Body, *, rerun: bool) -> Passage:
@@ -361,11 +370,16 @@ class _Reader:
             self.past = (self.past or frozenset()) | {question}
 
     def _journaled(self, given: ast.expr | None) -> None:
-        """What an effect of the journal runs: it is settled when it finishes, but a question inside begins it anew."""
-        with self._kept():
-            body = self._referred(given)
-            if body is not None:
-                self.body(body)
+        """What an effect or a child runs: settled when it finishes, and a question inside counts in a place of its own.
+        It does begin the whole node anew."""
+        body = self._referred(given)
+        if body is None:
+            return
+        inner = _Reader(body, False)
+        inner.home, inner.past, inner.stack = self.home, self.past, list(self.stack)
+        inner.body(body)
+        inner.finish()
+        self.found.take(inner.found)
 
     def _child(self, given: ast.expr | None) -> None:
         target = self.scope.value(given) if given is not None else UNKNOWN

@@ -217,6 +217,14 @@ async def asks_together_by_keys(orders: list[Any]) -> Any:
     return await asyncio.gather(*[one(order) for order in orders])
 
 
+async def runs_children_together(orders: list[Any], ctx: Context) -> Any:
+    return await asyncio.gather(*[ctx.run_node(asks_first, order, name=order) for order in orders])
+
+
+async def runs_a_child_that_asks_together(order: Any, ctx: Context) -> Any:
+    return await ctx.run_node(asks_together, order)
+
+
 async def asks_in_tasks(order: Any) -> Any:
     async def one() -> Any:
         return question("a?").approved

@@ -72,6 +72,7 @@ def test_an_effect_before_a_question_beside_the_journal_fails(node: Callable[...
         linted.asks_in_no_order_by_keys,
         linted.asks_sorted,
         linted.asks_by_input,
+        linted.runs_children_together,
     ],
 )
 def test_what_is_right_is_not_reported(node: Callable[..., Any]) -> None:
@@ -102,6 +103,7 @@ def test_an_allowed_finding_is_listed_as_silenced() -> None:
         linted.asks_together,
         linted.asks_each_together,
         linted.asks_in_tasks,
+        linted.runs_a_child_that_asks_together,
         linted.asks_in_no_order,
         linted.asks_a_folder,
         linted.asks_by_chance,
