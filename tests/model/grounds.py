@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.checkpointers.sqlite import SQLiteCheckpointer
 from graphs.engine.interrupts import Interrupt
-from graphs.engine.ports import Answer, Commit, Delta, JournalEntry, TaskKey, TaskResult, ThreadRef
+from graphs.engine.ports import Answer, Commit, Delta, JournalEntry, TaskKey, TaskResult, ThreadRef, random_id
 from graphs.engine.statuses import DONE, Outcome, ThreadStatus
 from tests.engine.conftest import FakeClock
 from tests.model.plans import World
@@ -59,7 +59,12 @@ class Watched:
 class Ground:
     """Memory: nothing is lost but what the engine itself keeps between two wakes."""
 
+    #: Whether two jobs may have loaded one thread at a time, and whether this store lets its caller expire a question.
+    two_holders = True
+    lets_expire = True
+
     def __init__(self) -> None:
+        self.name = random_id()[:8]
         self.clock = FakeClock()
         self.world = World()
         self.runner = asyncio.Runner()

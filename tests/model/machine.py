@@ -40,7 +40,7 @@ class Case:
 
     def __init__(self, number: int, plan: Plan, ground: Ground) -> None:
         self.plan = plan
-        self.ref = ThreadRef("model", f"thread-{number}")
+        self.ref = ThreadRef("model", f"{ground.name}-{number}")
         self.graph = compiled(plan, ground.world)
         self.reference = Reference(plan, number)
         self.early: set[Place] = set()
@@ -141,7 +141,7 @@ class Threads(RuleBasedStateMachine):
     def expire(self, which: int) -> None:
         self.ground.clock.move(EXPIRES_IN)
         case = self.case(which)
-        for one in self.open(case):
+        for one in self.open(case) if self.ground.lets_expire else ():
             if one.expires_at is not None and one.expires_at <= self.ground.clock.now():
                 self.answer(case, one, Outcome.EXPIRED, DEFAULT)
 
@@ -163,6 +163,7 @@ class Threads(RuleBasedStateMachine):
             self.ground.run(self.ground.store.retry(case.ref))
             case.reference.broken, case.reference.status = False, "ready"
 
+    @precondition(lambda self: self.ground.two_holders)
     @rule(which=WHICH)
     def duplicate_wake(self, which: int) -> None:
         """Two jobs load one thread; the second commits nothing once the first has."""

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from graphs.engine import loop
+from tests.model.django_ground import DjangoGround
 from tests.model.grounds import Ground, SQLiteGround
 from tests.model.machine import Threads
 
@@ -40,6 +41,11 @@ def test_the_sqlite_store_is_what_the_model_says(tmp_path: Path) -> None:
     explore(lambda: SQLiteGround(tmp_path), 80, 25)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_the_django_store_is_what_the_model_says() -> None:
+    explore(DjangoGround, 20, 15)
+
+
 @pytest.mark.nightly
 def test_the_memory_store_is_what_the_model_says_all_night() -> None:
     explore(Ground, 5_000, 100)
@@ -48,3 +54,9 @@ def test_the_memory_store_is_what_the_model_says_all_night() -> None:
 @pytest.mark.nightly
 def test_the_sqlite_store_is_what_the_model_says_all_night(tmp_path: Path) -> None:
     explore(lambda: SQLiteGround(tmp_path), 2_000, 60)
+
+
+@pytest.mark.nightly
+@pytest.mark.django_db(transaction=True)
+def test_the_django_store_is_what_the_model_says_all_night() -> None:
+    explore(DjangoGround, 500, 40)
