@@ -97,7 +97,7 @@ class Conversations:
     async def _threads(self, base: str, invocation_id: str | None) -> list[str]:
         """The conversation's threads, newest first, or the one that is named."""
         if invocation_id is not None:
-            if not invocation_id.startswith(f"{base}/") or not await self._exists(invocation_id):
+            if not str(invocation_id).startswith(f"{base}/") or not await self._exists(invocation_id):
                 raise UnknownThread(f"this conversation has no run {invocation_id!r}; name one to go on with")
             return [invocation_id]
         return [f"{base}/{number}" for number in range(await self._newest(base), 0, -1)]
@@ -223,6 +223,8 @@ class Conversations:
         telling = _Telling(self.graph.id, thread_id, self.resumable, {} if before is None else before.cells)
         store = self.store if self.resumable else replayed(self.store, self.graph)
         run = GraphRunner(self.graph, store, thread_id)
+        if resume is None and self.graph.single_output:
+            run = run.new_thread(thread_id)  # two messages at once are two threads, never two turns of one (W42)
         streamed = await run.arun(given, stream=True, resume=resume)
         async for event in streamed.stream_events():
             for told in telling.of(event):
@@ -302,24 +304,39 @@ def _standing(cells: Cells) -> dict[str, dict[str, Json]]:
 
 
 def _base(user_id: str, session_id: str) -> str:
-    names = [quote(one, safe="@.-_:") for one in (user_id, session_id)]
-    if not all(names):
-        raise DefinitionError("a conversation is named by a user_id and a session_id that are not empty")
-    short = [one if len(one) <= _LONGEST_NAME else sha256(one.encode()).hexdigest() for one in names]
-    return "/".join(short)
+    return f"{_name('user_id', user_id)}/{_name('session_id', session_id)}"
+
+
+def _name(what: str, given: str) -> str:
+    if not isinstance(given, str) or not given:
+        raise DefinitionError(
+            f"a conversation is named by a user_id and a session_id; {what}={given!r} is no such text"
+        )
+    name = quote(str(canonical.encode(given, what)), safe="@.-_:")
+    # A plain name never has a "!" in it, so that nobody can take the name that another one's is shortened to.
+    return name if len(name) <= _LONGEST_NAME else f"!{sha256(name.encode()).hexdigest()}"
 
 
 def _read(message: Content | str | None) -> tuple[str, list[FunctionResponse]]:
     """A message as text or as answers; both in one are refused (W39)."""
     if message is None or isinstance(message, str):
-        return message or "", []
-    responses = [one.function_response for one in message.parts if one.function_response is not None]
-    texts = [one.text for one in message.parts if one.text]
+        return _said(message), []
+    if not isinstance(message, Content) or not all(isinstance(one, Part) for one in message.parts or ()):
+        raise AnswerMismatch(f"new_message is text or a types.Content of types.Parts, not {message!r}")
+    parts = message.parts or ()
+    responses = [one.function_response for one in parts if one.function_response is not None]
+    texts = [one.text for one in parts if one.text]
     if responses and texts:
         raise AnswerMismatch("this message has free text beside answers; send them as two messages")
-    if not responses and not texts:
+    if not all(isinstance(one.id, str) for one in responses):
+        raise AnswerMismatch("a function response has the id of the function call that it answers, as text")
+    return ("", responses) if responses else (_said("\n".join(texts)), [])
+
+
+def _said(text: str | None) -> str:
+    if text == "":
         raise AnswerMismatch("this message has neither text nor an answer")
-    return "\n".join(texts), responses
+    return text or ""
 
 
 def _bare(response: Any) -> Json:

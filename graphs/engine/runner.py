@@ -18,6 +18,7 @@ from graphs.engine.errors import (
     DefinitionError,
     NestedPause,
     ThreadBusy,
+    ThreadExists,
     UnknownThread,
 )
 from graphs.engine.graph import CompiledGraph
@@ -57,6 +58,7 @@ class GraphRunner:
     checkpointer: Checkpointer | None = None
     thread_id: str | None = None
     resuming: bool = False
+    only_new: bool = False
     hooks: tuple[HookProvider, ...] = ()
     given_context: Mapping[str, Any] = field(default_factory=dict)
     given_state: Mapping[str, Any] = field(default_factory=dict)
@@ -75,6 +77,10 @@ class GraphRunner:
     def thread(self, thread_id: str) -> GraphRunner:
         """Give the thread this id."""
         return replace(self, thread_id=thread_id)
+
+    def new_thread(self, thread_id: str) -> GraphRunner:
+        """Begin a thread of this id; where there is one, `arun` raises `ThreadExists` instead of a next turn."""
+        return replace(self, thread_id=thread_id, only_new=True)
 
     def hook(self, *hooks: Any) -> GraphRunner:
         """Use these hook providers and, where one of them is a store, keep the thread there."""
@@ -169,6 +175,8 @@ class GraphRunner:
             start = superstep.begin(self.compiled, input, state=self.given_state, context=self.given_context)
             failpoints.reach("before_create")
             await self.checkpointer.create(self._ref, start)
+        elif self.only_new:
+            raise ThreadExists(f"graph {self._ref.graph_id!r} has a thread {self._ref.thread_id!r} already")
         else:
             await self._next_turn(snapshot, input)
 
