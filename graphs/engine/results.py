@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -47,6 +48,15 @@ class GraphRunResult:
 
 
 _END = object()
+_log = logging.getLogger(__name__)
+#: Runs whose events are told: a loop itself keeps no task from being collected once its reader has gone.
+_unread: set[asyncio.Future[Any]] = set()
+
+
+def _tell_unread(driver: asyncio.Future[Any]) -> None:
+    """Say what a run died of that nobody reads any more; its thread can be resumed like any that was cut off."""
+    if not driver.cancelled() and (error := driver.exception()) is not None:
+        _log.error("a run whose events nobody reads any more broke off", exc_info=error)
 
 
 class GraphRunResultStreaming:
@@ -61,8 +71,14 @@ class GraphRunResultStreaming:
         """The events as they come. Whoever stops reading loses nothing: the run goes on to its pause or end (T21)."""
         events: asyncio.Queue[Any] = asyncio.Queue()
         driver = asyncio.ensure_future(self._run(events.put_nowait))
-        while (event := await events.get()) is not _END:
-            yield event
+        _unread.add(driver)
+        driver.add_done_callback(_unread.discard)
+        try:
+            while (event := await events.get()) is not _END:
+                yield event
+        except BaseException:
+            driver.add_done_callback(_tell_unread)
+            raise
         self._result = await driver
 
     def events(self) -> Iterator[Mapping[str, Any]]:

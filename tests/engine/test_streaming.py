@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
 from typing import Any
 
+import pytest
+
+from graphs.engine import results
+from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.context import Context
 from graphs.engine.events import GRAPH_END, NODE_INTERRUPT
 from graphs.engine.interrupts import GraphResume
@@ -136,3 +141,24 @@ async def test_the_stored_timeline_counts_on_over_pauses(store: Store) -> None:
         "superstep_end",
         "end",
     ]
+
+
+async def test_t21_a_run_that_breaks_off_unread_is_told_in_the_log_and_nowhere_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Full(InMemoryCheckpointer):
+        async def commit(self, *_: Any) -> Any:
+            raise OSError("the disk is full")
+
+    reported: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, details: reported.append(details))
+    streamed = await Runner.arun_graph_streamed(one(works(Counter(), "work")), "go", checkpointer=Full())
+    events = streamed.stream_events()
+    await anext(events)
+    await events.aclose()
+    (driver,) = results._unread
+    await asyncio.wait([driver])
+    del driver, streamed, events
+    gc.collect()
+    await asyncio.sleep(0)
+    assert ("OSError" in caplog.text, reported, set(results._unread)) == (True, [], set())
