@@ -25,6 +25,7 @@ from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
 from graphs.engine.statuses import Outcome, TaskStatus
+from graphs.engine.task import failure_of, text_of
 
 _NO = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.EXPIRED})
 #: A model that proposes a call which people have rejected so often is stopped instead of asking for ever (E10).
@@ -227,10 +228,12 @@ class _Call:
             if pause.interrupt.id in self.ctx.raised:
                 raise
             return {"status": "success", "content": self._deferred(pause.interrupt)}
+        except asyncio.CancelledError as error:
+            return _failed(failure_of(error, f"tool {tool.name!r}"))
         except Exception as error:
             if self.ctx.fault is not None or self.ctx.store_error is not None:
                 raise
-            return {"status": "error", "content": f"{type(error).__name__}: {error}"}
+            return _failed(error)
 
     def _deferred(self, raised: Interrupt) -> Json:
         """A tool that raised a pause itself has nobody to hand the answer to: the answer is the tool's result."""
@@ -278,6 +281,10 @@ class _Call:
         block = {"text": content} if isinstance(content, str) else {"json": content}
         result: dict[str, Json] = {"toolUseId": self.call["toolUseId"], "status": status, "content": [block]}
         return {"toolResult": {**result, "outcome": str(outcome)} if outcome is not None else result}
+
+
+def _failed(error: Exception) -> dict[str, Json]:
+    return {"status": "error", "content": f"{type(error).__name__}: {text_of(error)}"}
 
 
 def _order(ctx: Context, places: Sequence[str]) -> None:

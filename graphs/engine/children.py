@@ -61,14 +61,22 @@ async def run_child(parent: Context, child: Any, input: Any, name: str | None, p
     except asyncio.CancelledError:
         if not parent.raised:
             running.cancel()
+            await asyncio.wait([running])  # a node that gave it a deadline of its own may run it again at once
+            _forget(parent, key, running)
         raise
-    if parent.children.get(key) is running:
-        del parent.children[key]
+    _forget(parent, key, running)
     given = running.result()
     for channel, value in given["writes"]:
         parent.state.write(channel, value)
     parent.usage.update(given["usage"])
     return given["output"]
+
+
+def _forget(parent: Context, key: str, running: asyncio.Future[Any]) -> None:
+    if parent.children.get(key) is running:
+        del parent.children[key]
+    if not running.cancelled():
+        running.exception()  # seen, so that nobody reports it as never retrieved
 
 
 def run_child_blocking(parent: Context, child: Any, input: Any, name: str | None) -> Any:

@@ -87,6 +87,10 @@ class Scope:
         self._counts[full] += 1
         return full, ordinal
 
+    def pass_on(self) -> None:
+        """Let another flow ask here from now on: the one that did so far has ended."""
+        self._asker = None
+
     def claim(self) -> None:
         """Refuse un-keyed questions from two flows at once, whose order nobody could repeat: `AmbiguousQuestion`."""
         asker = (threading.get_ident(), _asyncio_task())

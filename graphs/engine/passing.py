@@ -72,6 +72,7 @@ class NodePass:
     async def handle(self, error: Exception) -> tuple[str, ...]:
         """Let the node's `on_error` answer for it."""
         self.collected = Collected()
+        self.ctx.scope.pass_on()
         try:
             with entered(self.ctx.scope):
                 await self._collect(self.node.on_error, error)

@@ -98,6 +98,8 @@ class TaskRun:
             return self._ended(ended)
         except BaseExceptionGroup as group:
             return await self._grouped(group)
+        except asyncio.CancelledError as error:
+            return await self._raised(failure_of(error, f"node {self.node.id!r}"))
         except Exception as error:  # noqa: BLE001 - whatever a node raises becomes its result
             return await self._raised(error)
 
@@ -199,6 +201,8 @@ class TaskRun:
             return await self._paused(pause)
         except TaskEnded as ended:
             return self._ended(ended)
+        except asyncio.CancelledError as second:
+            return self._failed(failure_of(second, f"on_error of node {self.node.id!r}"))
         except Exception as second:
             if self.ctx.store_error is not None:
                 raise
@@ -244,15 +248,36 @@ class TaskRun:
         )
 
 
+def failure_of(cancelled: asyncio.CancelledError, who: str) -> RuntimeError:
+    """The failure that a `CancelledError` stands for where nobody cancels the caller: it awaited something cancelled.
+
+    Raises the error itself where the caller is really cancelled.
+    """
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise cancelled
+    failure = RuntimeError(f"{who} awaited something that had been cancelled; catch asyncio.CancelledError there")
+    failure.__cause__ = cancelled
+    return failure
+
+
 def describe(error: BaseException) -> dict[str, Json]:
     """An error as JSON: `type` (a code for the engine's own), `message`, `traceback`; text that every store takes."""
     kind = error.code() if isinstance(error, SaysoError) else type(error).__name__
     lines = "".join(traceback.format_exception(error))
     return {
         "type": kind,
-        "message": _clean(str(error) or kind, 4_000),
+        "message": _clean(text_of(error) or kind, 4_000),
         "traceback": _clean(lines[-_MAX_TRACEBACK:], _MAX_TRACEBACK),
     }
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says of itself; that it says nothing, where even that fails."""
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001 - code of the graph's author, run while its failure is written down
+        return f"no message: its text raised {type(second).__name__}"
 
 
 def _clean(text: str, limit: int) -> str:
