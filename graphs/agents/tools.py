@@ -10,6 +10,7 @@ from typing import Any, overload
 
 from graphs.engine.context import Context, running_task
 from graphs.engine.effects import IDEMPOTENT
+from graphs.engine.errors import DefinitionError
 
 #: Whether a person must agree to a call: always, never, or where this function of the call's arguments says so.
 Confirmation = bool | Callable[..., bool | Awaitable[bool]]
@@ -34,6 +35,10 @@ class Tool:
         crash: str = IDEMPOTENT,
         require_confirmation: Confirmation = False,
     ) -> None:
+        if not callable(fn):
+            raise DefinitionError(f"{fn!r} is no tool: give a function, or a method of an object")
+        if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+            raise DefinitionError(f"tool {fn.__name__!r} yields; a tool returns its result, several of them as a list")
         self.fn = fn
         self.require_confirmation = require_confirmation
         self.name: str = name or fn.__name__

@@ -172,7 +172,11 @@ def _name(value: Any, where: str, most: int = canonical.MAX_NAME) -> str:
 
 
 def _span(expires_in: timedelta | float) -> timedelta:
-    return expires_in if isinstance(expires_in, timedelta) else timedelta(seconds=expires_in)
+    if isinstance(expires_in, timedelta):
+        return expires_in
+    if isinstance(expires_in, bool) or not isinstance(expires_in, (int, float)):
+        raise PayloadError(f"a timedelta or a number of seconds, not {expires_in!r}", "expires_in")
+    return timedelta(seconds=expires_in)
 
 
 def _check_default(draft: Interrupt) -> None:

@@ -84,7 +84,13 @@ class Binder:
             return self._coerce(slot, task.state[slot.name])
         if slot.default is not inspect.Parameter.empty:
             return slot.default
-        raise InputMismatch(f"node {self.node_id!r}: nothing fills its parameter {slot.name!r}")
+        has = (
+            f"has {', '.join(map(repr, value))}" if isinstance(value, dict) and value else f"is {type(value).__name__}"
+        )
+        raise InputMismatch(
+            f"node {self.node_id!r}: nothing fills its parameter {slot.name!r}: its input {has}; name it after a key of"
+            " the input or a channel of the state, or give it a default"
+        )
 
     def _coerce(self, slot: _Slot, value: Any) -> Any:
         wanted = slot.annotation
@@ -97,7 +103,8 @@ class Binder:
         except Exception as error:
             if isinstance(value, str) and (read := _read(wanted, value)) is not None:
                 return read
-            raise InputMismatch(f"node {self.node_id!r}: its input does not fit {slot.name!r}: {error}") from error
+            why = _why(error, wanted)
+            raise InputMismatch(f"node {self.node_id!r}: its input does not fit {slot.name!r}: {why}") from error
 
 
 @lru_cache(maxsize=1024)
@@ -106,6 +113,18 @@ def _adapter(annotation: Any) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(annotation)
+
+
+def _why(error: Exception, wanted: Any) -> str:
+    """What is wrong, in a line, without the addresses of another library's pages."""
+    details = getattr(error, "errors", None)
+    if not callable(details):
+        return (
+            f"{wanted!r} is nothing that JSON can become; annotate it with a plain type, a dataclass or a Pydantic"
+            " model, or not at all"
+        )
+    found = [(".".join(map(str, one["loc"])), one["msg"]) for one in details(include_url=False)]
+    return "; ".join(f"{where}: {text}" if where else text for where, text in found)
 
 
 def _read(annotation: Any, text: str) -> Any:

@@ -76,6 +76,15 @@ def copy(value: Json) -> Json:
     return orjson.loads(orjson.dumps(value)) if isinstance(value, (dict, list)) else value
 
 
+_HINTS = {
+    "generator": "; give a list, or let the node itself yield",
+    "async_generator": "; give a list, or let the node itself yield",
+    "coroutine": "; await it",
+    "function": "; call it",
+    "bytes": "; give its text, as by base64",
+}
+
+
 def _bounded(data: bytes, where: str, limit: int) -> None:
     if len(data) > limit:
         raise PayloadError(f"{len(data):,} bytes of JSON are more than the {limit:,} allowed", where)
@@ -142,7 +151,8 @@ def _declared(value: Any, where: str) -> Any:
         return value.isoformat()
     if isinstance(value, (Decimal, UUID)):
         return str(value)
-    hint = "; use a list" if isinstance(value, (tuple, set, frozenset)) else ""
+    hint = "; use a list" if isinstance(value, (tuple, set, frozenset)) else _HINTS.get(type(value).__name__, "")
+    hint = hint or "; give a dict, a dataclass or a Pydantic model"
     raise PayloadError(f"{type(value).__name__} is not JSON{hint}", where)
 
 

@@ -34,6 +34,9 @@ def once(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, *
     scope = current_scope("once")
     if threading.get_ident() == scope.task.loop_thread:
         raise RuntimeError("once() would block the event loop here; in an async node use `await aonce(...)`")
+    _check_function(key, fn)
+    if inspect.iscoroutinefunction(fn):
+        raise TypeError(f"once({key!r}) was given a coroutine function; in an async node use `await aonce(...)`")
     effect = Effect(scope, key, mode)
     if effect.found():
         return effect.value()
@@ -57,7 +60,9 @@ def once(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, *
 
 async def aonce(key: str, fn: Callable[..., Any], *args: Any, mode: str = IDEMPOTENT, **kwargs: Any) -> Any:
     """`once` for async nodes; `fn` may be a coroutine function or a plain one (which runs in a thread)."""
-    return await settle(current_scope("aonce"), key, lambda: _call(fn, args, kwargs), mode)
+    scope = current_scope("aonce")
+    _check_function(key, fn)
+    return await settle(scope, key, lambda: _call(fn, args, kwargs), mode)
 
 
 async def settle(
@@ -100,6 +105,11 @@ def _performed(effect: Effect, run: T) -> Callable[[], Any] | T:
     stands = stand_in.get()
     found = None if stands is None else stands(effect)
     return run if found is None else found
+
+
+def _check_function(key: str, fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"once({key!r}, {fn!r}): give the function itself, not what it returns: once(key, fn, *args)")
 
 
 async def _call(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-from graphs.engine import canonical, schemas, shapes, state
+from graphs.engine import canonical, refusals, shapes, state
 from graphs.engine.binding import Binder
 from graphs.engine.context import Context
 from graphs.engine.effects import MODES
@@ -19,7 +18,6 @@ from graphs.engine.policies import ONCE, NodeRetryPolicy
 from graphs.engine.ports import Checkpointer
 
 PAUSES = frozenset({"superstep", "quiescent"})
-_RESERVED = frozenset("/#|")
 
 
 @runtime_checkable
@@ -121,7 +119,7 @@ class Graph:
         state: Mapping[str, Any] | None = None,
         budgets: Budgets | None = None,
     ) -> None:
-        self.id = _plain_id(id, "graph")
+        self.id = refusals.plain_id(id, "graph")
         self.title = title or id
         self.description = description
         self.input_schema = input_schema
@@ -130,6 +128,8 @@ class Graph:
         self.pause = pause
         self.state = state
         self.budgets = budgets or Budgets()
+        refusals.given(self.id, "budgets", self.budgets, Budgets, "graphs.Budgets(supersteps=…)")
+        refusals.given(self.id, "state", state or {}, Mapping, "a mapping from channels to reducers")
         self._nodes: dict[str, Node] = {}
         self._edges: list[Edge] = []
         self._entries: list[str] = []
@@ -156,7 +156,7 @@ class Graph:
         """Add a node: a function, a graph or an agent. `timeout` is in seconds an attempt; `join` is one of JOINS;
         `crash` is idempotent, pure or at_most_once; `rerun_on_resume` says whether an answered `RequestInput` runs it
         again."""
-        _plain_id(id, "node")
+        refusals.plain_id(id, "node")
         if isinstance(body, FunctionNode):
             given = {"retry": retry, "timeout": timeout, "on_error": on_error, "rerun_on_resume": rerun_on_resume}
             named = {"join": join, "crash": crash, "label": label}
@@ -164,7 +164,9 @@ class Graph:
             told = {name: value for name, value in {**given, **named}.items() if value not in (None, plain.get(name))}
             return self.node(id, body.func, **{**body.options, **told})
         if id in self._nodes:
-            raise DefinitionError(f"node {id!r} is defined twice")
+            raise DefinitionError(
+                f"node {id!r} is defined twice, as {self._nodes[id].body!r} and as {body!r}; give one another id"
+            )
         if isinstance(body, Graph):
             body = body.compile()
         kind = _kind(id, body)
@@ -174,6 +176,7 @@ class Graph:
             raise DefinitionError(f"node {id!r}: join is one of {', '.join(JOINS)}, not {join!r}")
         if crash not in MODES:
             raise DefinitionError(f"node {id!r}: crash is one of {', '.join(sorted(MODES))}, not {crash!r}")
+        refusals.options(id, retry, timeout, on_error)
         rerun = rerun_on_resume if rerun_on_resume is not None else bool(getattr(body, "rerun_on_resume", False))
         self._nodes[id] = Node(
             id,
@@ -197,7 +200,7 @@ class Graph:
             raise DefinitionError(f"edge {source} → {target}: either when or default")
         if when is not None and not callable(when) and not isinstance(when, (str, int)):
             raise DefinitionError(f"edge {source} → {target}: when is a function, text, a whole number or a boolean")
-        arity = _arity(when, f"edge {source} → {target}") if callable(when) else 0
+        arity = refusals.arity(when, f"edge {source} → {target}") if callable(when) else 0
         self._edges.append(Edge(source, target, when, default, label, arity))
         return self
 
@@ -218,6 +221,9 @@ class Graph:
         interrupt_after: Sequence[str] = (),
     ) -> CompiledGraph:
         """The checked, immutable graph. Raises `DefinitionError` naming the node or edge that is wrong."""
+        for what, names in (("interrupt_before", interrupt_before), ("interrupt_after", interrupt_after)):
+            if isinstance(names, str):
+                raise DefinitionError(f"{what} is a list of node ids, [{names!r}], not text")
         return CompiledGraph(self, checkpointer, tuple(interrupt_before), tuple(interrupt_after))
 
 
@@ -232,7 +238,7 @@ class CompiledGraph(Invocable):
         self.budgets = built.budgets
         self.single_output = built.single_output
         self.checkpointer = checkpointer
-        self.input_schema = schemas.of(built.input_schema)
+        self.input_schema = refusals.schema(built.id, built.input_schema)
         self.channels = state.channels(built.state)
         self.nodes: dict[str, Node] = dict(built._nodes)
         self.edges: tuple[Edge, ...] = tuple(built._edges)
@@ -310,7 +316,9 @@ class CompiledGraph(Invocable):
         named += [(f"edge {one.source} → {one.target}", id) for one in self.edges for id in (one.source, one.target)]
         for what, id in named:
             if id not in self.nodes:
-                raise DefinitionError(f"{what} names the unknown node {id!r} of graph {self.id!r}")
+                raise DefinitionError(
+                    f"{what} names the unknown node {id!r} of graph {self.id!r}{refusals.meant(id, self.nodes)}"
+                )
         if not self.entries:
             raise DefinitionError(f"graph {self.id!r} has no entry; name one with .entry(...)")
         if not self.terminals:
@@ -374,12 +382,6 @@ def _condition(edge: Edge) -> list[Any]:
     return ["predicate"] if callable(edge.when) else ["route", type(edge.when).__name__, edge.when]
 
 
-def _plain_id(id: Any, what: str) -> str:
-    if not isinstance(id, str) or not id or len(id) > 200 or _RESERVED & set(id) or not id.isprintable():
-        raise DefinitionError(f"{what} id {id!r}: text of 1 to 200 printable characters without / # |")
-    return id
-
-
 def _kind(id: str, body: Any) -> str:
     if isinstance(body, CompiledGraph):
         return "graph"
@@ -387,17 +389,4 @@ def _kind(id: str, body: Any) -> str:
         return body.node_kind
     if callable(body) and not isinstance(body, type):
         return "node"
-    raise DefinitionError(f"node {id!r}: {body!r} is no function, graph or agent")
-
-
-def _arity(predicate: Callable[..., Any], where: str) -> int:
-    try:
-        parameters = inspect.signature(predicate).parameters.values()
-    except (ValueError, TypeError):
-        return 1
-    if inspect.iscoroutinefunction(predicate):
-        raise DefinitionError(f"{where}: a predicate is a plain function, not a coroutine")
-    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
-        return 3
-    return min(3, len([one for one in positional if one.default is one.empty]) or min(1, len(positional)))
+    raise DefinitionError(f"node {id!r}: {body!r} is no function, graph or agent{refusals.way_to_a_body(body)}")

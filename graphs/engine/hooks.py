@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from graphs.engine import answers, asking
 from graphs.engine.context import Context, Scope, entered
-from graphs.engine.errors import SaysoError
+from graphs.engine.errors import DefinitionError, SaysoError
 from graphs.engine.interrupts import GraphInterrupt
 
 
@@ -107,6 +107,9 @@ class HookRegistry:
 
     def add_hook(self, provider: HookProvider) -> None:
         """Let a provider register its callbacks; it may take `**kwargs` or not."""
+        if not callable(getattr(provider, "register_hooks", None)):
+            what = "neither a checkpointer nor an object with register_hooks(registry)"
+            raise DefinitionError(f"hook {provider!r} is {what}")
         provider.register_hooks(self)
 
     def add_callback(self, event: type[HookEvent], callback: Callback) -> None:

@@ -87,6 +87,8 @@ class Collected:
             self.route, self.has_route = _route(given.route), True
         if not given.state:
             return None
+        if not isinstance(given.state, Mapping):
+            raise PayloadError(f"a mapping from channels to values, not {given.state!r:.100}", "state")
         state: dict[str, Json] = canonical.encode(dict(given.state), "state")
         self.states.append(state)
         return state

@@ -49,7 +49,11 @@ def _holds(edge: Edge, routes: list[Json], output: Json, state: StateView, conte
         # True == 1 in Python; to the author of a route they are two answers.
         return any(type(one) is type(edge.when) and one == edge.when for one in routes)
     given = (canonical.copy(output), state, context)
-    return bool(edge.when(*given[: edge.arity]))
+    try:
+        return bool(edge.when(*given[: edge.arity]))
+    except Exception as error:
+        error.add_note(f"raised by the predicate of edge {edge.source} → {edge.target}")
+        raise
 
 
 def _refuse_dead_end(node_id: str, edges: tuple[Edge, ...], routes: list[Json], has_route: bool, others: bool) -> None:

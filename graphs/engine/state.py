@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphs.engine import canonical
-from graphs.engine.errors import DefinitionError
+from graphs.engine.errors import DefinitionError, PayloadError
 from graphs.engine.ports import Json
 
 Reducer = Callable[[Any, Any], Any]
 #: A write to `=name` sets the channel whatever its reducer is: what a reviewer's edit of the state does (T17).
 SET = "="
 _NAMED = frozenset({"last", "append", "add", "merge", "messages"})
+_CHOICE = f"one of {', '.join(sorted(_NAMED))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ def _reducer_name(name: str, given: Any) -> str:
         return given
     if callable(given) and "<" not in getattr(given, "__qualname__", "<"):
         return f"{given.__module__}:{given.__qualname__}"
-    raise DefinitionError(f"state channel {name!r}: a reducer is a name or a function of a module, not {given!r}")
+    raise DefinitionError(
+        f"state channel {name!r}: a reducer is {_CHOICE} or a function that a module has under its name, not {given!r}"
+    )
 
 
 def _imported(name: str, dotted: str) -> Reducer:
@@ -72,7 +75,9 @@ def _imported(name: str, dotted: str) -> Reducer:
         for part in attribute.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
-        raise DefinitionError(f"state channel {name!r}: no reducer {dotted!r} ({error})") from error
+        raise DefinitionError(
+            f"state channel {name!r}: no reducer {dotted!r} ({error}); it is {_CHOICE}, or module:function"
+        ) from error
     if not callable(found):
         raise DefinitionError(f"state channel {name!r}: {dotted!r} is not a function")
     return found  # type: ignore[no-any-return]
@@ -89,6 +94,13 @@ def reduce(channel: Channel, current: Json, value: Json) -> Json:
     if channel.reducer == "merge":
         return {**(current or {}), **value}
     return value if current is None else current + value
+
+
+def _reduced(channel: Channel, name: str, current: Json, value: Json) -> Json:
+    try:
+        return reduce(channel, current, value)
+    except TypeError as error:
+        raise PayloadError(f"the reducer {channel.reducer!r} cannot take this: {error}", f"state/{name}") from error
 
 
 def tail(value: Json) -> list[Json]:
@@ -137,7 +149,7 @@ class StateView(MutableMapping[str, Any]):
         """Show a write to this task without recording it (state that an earlier pass journaled)."""
         plain = name.removeprefix(SET)
         channel = LAST if name.startswith(SET) else rule(self._declared, plain)
-        self._seen[plain] = canonical.copy(reduce(channel, self.get(plain), value))
+        self._seen[plain] = canonical.copy(_reduced(channel, plain, self.get(plain), value))
 
     def beneath(self) -> StateView:
         """A view for a child of this task: it sees this one, and what it writes is its own until it has finished."""

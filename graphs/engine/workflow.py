@@ -178,6 +178,9 @@ class _Edges:
     def _named(self, body: Any) -> str:
         if isinstance(body, (Mapping, tuple, list, _Mark, type)):
             raise DefinitionError(f"workflow {self.workflow!r}: {body!r} stands where a node is needed")
+        if body is None or isinstance(body, str):
+            what = "stands where a node is needed; give the function itself"
+            raise DefinitionError(f"workflow {self.workflow!r}: {body!r} {what}")
         name = name_of(body)
         known = self.bodies.setdefault(name, body)
         # A bound method is another object each time it is read.
