@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from graphs.engine import counters, events, failpoints, replaying, routing, superstep
-from graphs.engine.cells import spell
 from graphs.engine.context import Context
 from graphs.engine.errors import DefinitionChanged, UnknownThread
 from graphs.engine.graph import CompiledGraph
@@ -315,18 +314,7 @@ class Loop:
 
     def _log(self, kind: str, ran: Sequence[Ran], used: Mapping[str, Json] | None) -> dict[str, Json]:
         renewed, self._renewed = self._renewed, False
-        targets = {}
-        for one in ran:
-            record = self.records.get(one.task.key)
-            found = record.result if record is not None else None
-            if (
-                one.result is not None
-                and found is not None
-                and found.status is TaskStatus.FINISHED
-                and found.targets is None
-            ):
-                # An earlier build recorded this result without its targets, and the store never changes it.
-                targets[spell(one.task.key)] = list(one.result.targets or ())
+        targets = replaying.late_targets(ran, self.records)
         return replaying.log_of(kind, ran, used=used, renewed=renewed, gated=self._gated, targets=targets)
 
     def _committed(self, commit: Commit, decided: Sequence[Interrupt]) -> None:

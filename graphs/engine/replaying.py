@@ -27,7 +27,7 @@ from graphs.engine.errors import CannotReplay
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.machine import Active, Machine, always, never
-from graphs.engine.ports import Cells, Checkpointer, Delta, Json, StepLog, TaskKey, TaskResult, ThreadRef
+from graphs.engine.ports import Cells, Checkpointer, Delta, Json, StepLog, TaskKey, TaskRecord, TaskResult, ThreadRef
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran
 
@@ -60,6 +60,18 @@ def log_of(
         "gated": gated,
     }
     return {"kind": kind, **{name: value for name, value in log.items() if value}}
+
+
+def late_targets(ran: Iterable[Ran], records: Mapping[TaskKey, TaskRecord]) -> dict[str, Json]:
+    """Where results lead that an earlier build recorded without saying so; the store never changes them."""
+    found: dict[str, Json] = {}
+    for one in ran:
+        record = records.get(one.task.key)
+        stored = record.result if record is not None else None
+        silent = stored is not None and stored.status is TaskStatus.FINISHED and stored.targets is None
+        if silent and one.result is not None:
+            found[spell(one.task.key)] = list(one.result.targets or ())
+    return found
 
 
 def _failed(one: Ran) -> bool:

@@ -34,6 +34,7 @@ from graphs.engine.ports import (
     ThreadStart,
 )
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus, ThreadStatus
+from tests.store.logs import LogSpecification
 
 T = TypeVar("T")
 A, B = TaskKey("a", 1), TaskKey("outer/b", 2)
@@ -59,7 +60,7 @@ def event(seq: int, type_: str = "graph.superstep_end") -> dict[str, Any]:
     return {"type": type_, "path": "", "visit": 0, "seq": seq, "at": AT, "data": {"step": seq}}
 
 
-class StoreSpecification:
+class StoreSpecification(LogSpecification):
     """Subclass it with a fixture `store`; override `call` where coroutines need another way to run."""
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **named: Any) -> T:
@@ -253,44 +254,6 @@ class StoreSpecification:
             self.call(store.record_tasks, ref, [finished(A, 2)])
         assert self.load(store, ref).tasks == {}
         assert self.call(store.results, ref, [A])[A].output == 1
-
-    # The log
-
-    def test_a_step_s_log_comes_back_with_what_the_step_wrote(self, store: Checkpointer, ref: ThreadRef) -> None:
-        self.begin(store, ref, n=0, list=[])
-        log = {"kind": "step", "done": ["a#1"], "asked": {"ü#1": ["x"]}, "used": {"seconds": 0.5}}
-        self.commit(store, ref, 1, delta=Delta({"n": 1}, {"list": [1]}), log=log)
-        self.commit(store, ref, 2, ThreadStatus.COMPLETED, delta=Delta({}, {}, ("n",)), active=())
-        begun, one, two = self.call(store.log, ref)
-        assert (begun.step, begun.log, begun.cells) == (0, {}, {"n": 0, "list": []})
-        assert (one.step, one.status, one.log, one.cells) == (1, ThreadStatus.RUNNING, log, None)
-        assert one.delta is not None
-        assert (dict(one.delta.set), {name: list(tail) for name, tail in one.delta.append.items()}) == (
-            {"n": 1},
-            {"list": [1]},
-        )
-        assert (two.status, two.log) == (ThreadStatus.COMPLETED, {})
-        assert two.delta is not None and two.delta.drop == ("n",)
-
-    def test_a_log_is_read_in_pages_and_folds_to_the_cells(self, store: Checkpointer, ref: ThreadRef) -> None:
-        self.begin(store, ref, n=0, list=[])
-        for step in range(1, 81):
-            self.commit(store, ref, step, delta=Delta({"n": step}, {"list": [step]}), log={"kind": "step"})
-        assert [one.step for one in self.call(store.log, ref, 30, 5)] == [30, 31, 32, 33, 34]
-        assert list(self.call(store.log, ref, 81)) == []
-        cells: dict[str, Any] = {}
-        for one in self.call(store.log, ref):
-            if one.cells is not None:
-                cells = dict(one.cells)
-            elif one.delta is not None:
-                one.delta.apply(cells)
-        assert cells == self.load(store, ref).cells
-
-    def test_a_large_log_comes_back(self, store: Checkpointer, ref: ThreadRef) -> None:
-        self.begin(store, ref)
-        log = {"kind": "turn", "input": "x" * 100_000}
-        self.commit(store, ref, 1, log=log)
-        assert self.call(store.log, ref, 1)[0].log == log
 
     # Questions
 
