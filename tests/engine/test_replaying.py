@@ -12,8 +12,8 @@ from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.errors import CannotReplay
 from graphs.engine.graph import Graph
 from graphs.engine.machine import Machine
-from graphs.engine.ports import Commit, Delta, ThreadRef
-from graphs.engine.statuses import ThreadStatus
+from graphs.engine.ports import Commit, Delta, TaskKey, TaskResult, ThreadRef
+from graphs.engine.statuses import TaskStatus, ThreadStatus
 from tests.engine.shapes import SHAPES, THREAD, Shape, World, act
 
 BY_NAME = {shape.name: shape for shape in SHAPES}
@@ -203,3 +203,15 @@ async def test_a_long_thread_is_read_in_pages(monkeypatch: pytest.MonkeyPatch, s
     ref = await play(BY_NAME["loop"], store)
     graph = BY_NAME["loop"].build(World(alive=False))
     assert (await replaying.compare(graph, store, ref)).agreed == (await store.load(ref)).step > 6
+
+
+async def test_a_result_that_an_earlier_build_recorded_without_targets_replays(store: Any) -> None:
+    shape = BY_NAME["fan"]
+    graph, ref = shape.build(World()), ThreadRef("fan", THREAD)
+    await store.create(ref, superstep.begin(graph, 1))
+    await store.record_tasks(ref, [TaskResult(TaskKey("root", 1), TaskStatus.FINISHED, ["root", 1])])
+    result = await act(Shape("", shape.build, [("answer", None)], None), graph, store, 0, World())
+    assert result.paused, result.error
+    last = (await store.load(ref)).step
+    assert (await store.log(ref, 1, 1))[0].log["targets"] == {"root#1": ["a", "b", "c"]}
+    assert await replaying.compare(shape.build(World(alive=False)), store, ref) == replaying.Compared(0, last)

@@ -47,7 +47,7 @@ class Plan:
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
     back: tuple[tuple[str, str], ...]
-    pause: str
+    pause: str = "superstep"
 
     @property
     def entries(self) -> list[str]:

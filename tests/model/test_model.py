@@ -13,6 +13,7 @@ from graphs.engine import loop
 from tests.model.django_ground import DjangoGround
 from tests.model.grounds import Ground, SQLiteGround
 from tests.model.machine import Threads
+from tests.model.plans import Node, Plan
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,25 @@ def test_the_memory_store_is_what_the_model_says() -> None:
 
 def test_the_sqlite_store_is_what_the_model_says(tmp_path: Path) -> None:
     explore(lambda: SQLiteGround(tmp_path), 80, 25)
+
+
+#: What the model found once: arrivals that wait at a join were the stored step's own list, and later ones changed it.
+FOUND = [
+    Plan((Node("a"), Node("b", flaky=True), Node("c"), Node("d", again=1)), (("a", "c"), ("b", "c")), (("d", "a"),)),
+    Plan(
+        (Node("a"), Node("b"), Node("c", again=1), Node("d"), Node("e", again=1)),
+        (("a", "e"), ("b", "e")),
+        (("c", "a"), ("e", "a")),
+    ),
+]
+
+
+@pytest.mark.parametrize("plan", FOUND)
+def test_what_was_found_stays_mended(plan: Plan) -> None:
+    threads = Threads(Ground())
+    threads.first(plan)
+    threads.what_is_stored_is_what_the_reference_says()
+    threads.teardown()
 
 
 @pytest.mark.django_db(transaction=True)
