@@ -10,16 +10,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphs.agents.agent import Agent
+from graphs.agents.models import ScriptedModel, ToolCall
+from graphs.agents.tool_node import ToolNode
 from graphs.engine.asking import ask, interrupt, request_human_input
 from graphs.engine.context import Context, ExecutableInput
 from graphs.engine.effects import once
+from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import Budgets, CompiledGraph, Graph
 from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
+from graphs.engine.messages import Message
 from graphs.engine.outputs import Event, RequestInput
 from graphs.engine.ports import Checkpointer
 from graphs.engine.results import GraphRunResult
 from graphs.engine.runner import Runner
 from graphs.engine.statuses import ThreadStatus
+from graphs.engine.workflow import START, Workflow
 
 THREAD = "run-1"
 
@@ -204,7 +210,75 @@ def stopping(world: World) -> CompiledGraph:
     return graph.entry("root").terminal("stop").terminal("asks").compile()
 
 
+def workflow(world: World) -> CompiledGraph:
+    def review(ctx: Context, node_input: Any) -> Any:
+        name = f"review_{ctx.state.get('round', 0)}"
+        if name not in ctx.resume_inputs:
+            return RequestInput(name, "Good?", payload=node_input, response_schema={"type": "boolean"})
+        good = ctx.resume_inputs[name]
+        return Event(output=node_input, route=good, state={"round": ctx.state.get("round", 0) + 1})
+
+    async def gather(ctx: Context, node_input: Any) -> Any:
+        counted = await ctx.run_node(FunctionNode(world.node("count", 2), name="count"), node_input)
+        named = await ctx.run_node(FunctionNode(lambda: RequestInput("name", "Whose?"), name="name"), node_input)
+        return [counted, named]
+
+    rounds = FunctionNode(review, name="review", rerun_on_resume=True)
+    draft, publish = (
+        FunctionNode(world.node("draft"), name="draft"),
+        FunctionNode(world.node("publish"), name="publish"),
+    )
+    edges = [(START, FunctionNode(gather, name="gather"), draft, rounds), (rounds, {False: draft, True: publish})]
+    return Workflow("workflow", edges).compile()
+
+
+def agent(world: World) -> CompiledGraph:
+    def refund(amount: int) -> str:
+        world.enter("refund")
+        return f"paid back {amount}"
+
+    def look(order: str) -> str:
+        world.enter("look")
+        return f"{order} cost 30"
+
+    said = [[ToolCall("look", {"order": "A-1"}), ToolCall("refund", {"amount": 30})], "It is paid back."]
+    clerk = Agent("clerk", ScriptedModel(said), tools=[look, refund], approve=["refund"])
+    return Graph.new("agent").node("clerk", clerk).entry("clerk").terminal("clerk").compile()
+
+
+def ledger(world: World) -> CompiledGraph:
+    def free() -> str:
+        world.enter("free")
+        return "free"
+
+    def gated() -> Any:
+        return interrupt({"amount": 5}, message="Pay?")
+
+    calls = [{"name": name, "input": {}, "toolUseId": f"{name}-1"} for name in ("free", "gated")]
+
+    def talk() -> Any:
+        message = Message.tool_call_message(*calls)
+        return Event(output=message, state={"messages": message})
+
+    graph = Graph.new("ledger").node("talk", talk).node("tools", ToolNode([free, gated]))
+    graph.node("end", lambda ctx: [one["role"] for one in ctx.state["messages"]])
+    return graph.edge("talk", "tools").edge("tools", "end").entry("talk").terminal("end").compile()
+
+
 SHAPES = [
+    Shape(
+        "workflow",
+        workflow,
+        [
+            ("start", 1),
+            ("answer", {"name": "Ana"}),
+            ("answer", {"review_0": False}),
+            ("answer", {"review_1": True}),
+        ],
+        ["publish", ["draft", ["draft", [2, "Ana"]]]],
+    ),
+    Shape("agent", agent, [("start", "Pay back A-1"), ("answer", {"clerk": {"approved": True}})], "It is paid back."),
+    Shape("ledger", ledger, [("start", 1), ("answer", {"tools": "yes"})], ["assistant", "user"]),
     Shape("chain", chain, [("start", 1), ("answer", {"pay": True})], ["last", ["B-1", True]]),
     Shape(
         "fan",
