@@ -23,7 +23,7 @@ _PLACES = {
     "graphs.engine.diagrams": "mermaid",
     "graphs.engine.effects": "aonce once",
     "graphs.engine.errors": (
-        "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded CannotFork DeadEnd"
+        "AlreadyAnswered AmbiguousQuestion AnswerInvalid AnswerMismatch BudgetExceeded CannotFork ChildFailed DeadEnd"
         " DefinitionChanged DefinitionError InputMismatch LeaseLost NestedPause NodeTimeout OutputBesideQuestion"
         " PauseSwallowed PayloadError QuestionChanged QuestionExpired SaysoError SchemaError ThreadBusy ThreadEnded"
         " ThreadExists ThreadSuspended UnknownThread"
