@@ -31,9 +31,9 @@ THREAD_MOVES: Mapping[ThreadStatus, frozenset[ThreadStatus]] = {
     T.QUARANTINED: frozenset({T.READY, T.CANCELLED}),
     T.FAILED: frozenset({T.READY, T.CANCELLED}),
     T.REJECTED: frozenset({T.READY, T.RUNNING}),
-    T.CANCELLED: frozenset(),
-    # A message to a completed or rejected thread is its next turn: in an installation it waits for a job, a `Runner`
-    # that holds the thread's lease goes on with it at once.
+    T.CANCELLED: frozenset({T.READY, T.RUNNING}),
+    # A message to a thread that has ended is its next turn, however the last one ended: in an installation it waits for
+    # a job, a `Runner` that holds the thread's lease goes on with it at once.
     T.COMPLETED: frozenset({T.READY, T.RUNNING}),
 }
 

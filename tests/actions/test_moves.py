@@ -18,9 +18,10 @@ def test_every_status_can_be_reached_from_the_first_one() -> None:
         assert reached == set(moves)
 
 
-def test_nothing_moves_to_itself_and_what_is_cancelled_stays() -> None:
+def test_nothing_moves_to_itself_and_what_has_ended_goes_on_with_a_next_turn_alone() -> None:
     assert all(status not in targets for status, targets in THREAD_MOVES.items())
-    assert not THREAD_MOVES[ThreadStatus.CANCELLED]
+    for end in (ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED):
+        assert THREAD_MOVES[end] == {ThreadStatus.READY, ThreadStatus.RUNNING}
     assert not INTERRUPT_MOVES[InterruptStatus.WITHDRAWN] | INTERRUPT_MOVES[InterruptStatus.SUPERSEDED]
 
 

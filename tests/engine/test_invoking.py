@@ -23,9 +23,11 @@ from graphs.engine.errors import (
 from graphs.engine.granularity import KINDS, ResponseGranularity, StreamEvent
 from graphs.engine.graph import Graph
 from graphs.engine.messages import Message
-from graphs.engine.outputs import Event
-from graphs.engine.ports import ThreadRef
+from graphs.engine.outputs import Event, RequestInput
+from graphs.engine.ports import Answer, ThreadRef
 from graphs.engine.responses import pending_interrupt
+from graphs.engine.runner import Runner
+from graphs.engine.statuses import Outcome
 from tests.engine.calls import CONFIG, FULL, HELLO, LOW, PARTIAL, SCHEMA, answered, asking, paused, single
 from tests.engine.runs import works
 
@@ -195,6 +197,17 @@ async def test_t31_a_new_message_is_a_new_turn_that_knows_the_earlier_ones(store
     texts = ["Ship the crate", "1 so far", "And the box?", "3 so far"]
     assert [one.text() for one in second["context"]] == texts
     assert [one.role for one in second["state"]["messages"]] == ["user", "assistant"] * 2
+
+
+async def test_t31_a_turn_that_was_called_off_is_followed_by_the_next(store: Store) -> None:
+    graph = single(lambda: RequestInput("ship", "Ship it?"), store)
+    asked = await graph.ainvoke(HELLO, CONFIG)
+    answer = Answer(asked["meta"]["interrupts"][0]["id"], Outcome.CANCELLED, None, "called off")
+    run = Runner.configure().graph(graph).resume_from(store, CONFIG["thread_id"])
+    assert (await run.arun(resume=[answer])).status == "cancelled"
+    again = await graph.ainvoke({"messages": "Try once more"}, CONFIG)
+    assert (again["meta"]["status"], len(again["meta"]["interrupts"])) == ("interrupted", 1)
+    assert (await graph.ainvoke({"resume": "yes"}, CONFIG))["meta"]["status"] == "completed"
 
 
 async def test_t31_other_channels_of_the_input_are_state(store: Store) -> None:
