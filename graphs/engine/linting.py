@@ -17,7 +17,8 @@ from graphs.engine import asking, branches, schemas, sources
 from graphs.engine.errors import DefinitionError, SaysoError
 from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import CompiledGraph, Graph, NodeBody, Place
-from graphs.engine.passages import Passage, Question, through
+from graphs.engine.passages import through
+from graphs.engine.sites import Passage, Question, argument
 from graphs.engine.sources import UNKNOWN
 from graphs.engine.workflow import compiled
 
@@ -227,10 +228,10 @@ class _Look:
 
     def _question(self, path: str, question: Question, queue: str) -> None:
         places, site = _ARGUMENTS[question.style], question.site
-        given = {name: _argument(question.call, *place) for name, place in places.items()}
+        given = {name: argument(question.call, *place) for name, place in places.items()}
         if question.style == "raised":
             inner = question.call.args[0] if question.call.args else None
-            given["message"] = _argument(inner, 1, "question") if isinstance(inner, ast.Call) else None
+            given["message"] = argument(inner, 1, "question") if isinstance(inner, ast.Call) else None
         schema = self._schema_of(path, question, given.get("schema"))
         named = question.scope.value(given.get("queue"))
         self.pauses.append(
@@ -301,11 +302,6 @@ def _text(given: ast.expr | None, question: Question) -> str:
     if isinstance(value, str):
         return value
     return f"{{{ast.unparse(given)}}}" if given is not None else ""
-
-
-def _argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
-    named = {one.arg: one.value for one in call.keywords}
-    return named.get(name) or (call.args[index] if 0 <= index < len(call.args) else None)
 
 
 def _nested(place: Place) -> bool:

@@ -6,58 +6,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphs.engine import calls, sources
 from graphs.engine.functions import FunctionNode
-from graphs.engine.interrupts import GraphInterrupt
+from graphs.engine.sites import Passage, Question, Site, argument, hides, suppresses
 from graphs.engine.sources import UNKNOWN, Body, Scope
 
 _DEEPEST = 12
 _STARTERS = frozenset({"create_task", "ensure_future", "submit", "to_thread", "run_in_executor", "Thread", "map"})
-
-
-@dataclass(frozen=True)
-class Site:
-    """A call in a file; `text` is what is called."""
-
-    file: str
-    line: int
-    column: int
-    text: str
-
-
-@dataclass(frozen=True)
-class Question:
-    """A place that asks: the call, the names around it, and whether its key is its own in every pass."""
-
-    site: Site
-    style: str
-    call: ast.Call = field(compare=False)
-    scope: Scope = field(compare=False)
-    keyed: bool = field(compare=False)
-
-
-@dataclass(slots=True)
-class Passage:
-    """What one reading found. Pairs are (effect, question) and (question, reason)."""
-
-    questions: dict[Question, int] = field(default_factory=dict)
-    bypassed: dict[tuple[Site, Question], None] = field(default_factory=dict)
-    unstable: dict[tuple[Question, str], None] = field(default_factory=dict)
-    swallowed: dict[Site, None] = field(default_factory=dict)
-    doubtful: dict[Site, None] = field(default_factory=dict)
-    children: list[Any] = field(default_factory=list)
-
-    def take(self, inner: Passage) -> None:
-        """What was found inside an effect or a child, whose places are its own: there its keys are told apart."""
-        self.questions.update({replace(one, keyed=True): many for one, many in inner.questions.items()})
-        self.bypassed.update(inner.bypassed)
-        self.unstable.update(inner.unstable)
-        self.swallowed.update(inner.swallowed)
-        self.doubtful.update(inner.doubtful)
-        self.children += inner.children
 
 
 def through(body: Body, *, rerun: bool) -> Passage:
@@ -219,7 +176,7 @@ class _Reader:
         hides = False
         for item in one.items:
             self.read(item.context_expr)
-            hides = hides or self._suppresses(item.context_expr)
+            hides = hides or suppresses(item.context_expr, self.scope)
         self.block(one.body)
         if hides and self._count() > many:
             self.found.swallowed[self._site(one, "suppress")] = None
@@ -236,7 +193,7 @@ class _Reader:
         ends = [] if self.past is None else [self.past]
         for handler in one.handlers:
             self.past = before | (after or frozenset())
-            if asks and self._hides(handler):
+            if asks and hides(handler, self.scope):
                 self.found.swallowed[self._site(handler, "except")] = None
             self.block(handler.body)
             ends += [] if self.past is None else [self.past]
@@ -315,12 +272,12 @@ class _Reader:
         elif kind == calls.REQUEST:
             self._asked(one, "request_input")
         elif kind == calls.ONCE:
-            self._journaled(_argument(one, 1, "fn"))
-            if self.scope.value(_argument(one, -1, "mode")) == "at_most_once":
-                key = self.scope.value(_argument(one, 0, "key"))
+            self._journaled(argument(one, 1, "fn"))
+            if self.scope.value(argument(one, -1, "mode")) == "at_most_once":
+                key = self.scope.value(argument(one, 0, "key"))
                 self.found.doubtful[self._site(one, key if isinstance(key, str) else "")] = None
         elif kind == calls.CHILD:
-            self._child(_argument(one, 0, "child"))
+            self._child(argument(one, 0, "child"))
         elif kind == calls.OWN:
             self._own(one)
         elif kind == calls.EFFECT:
@@ -354,7 +311,7 @@ class _Reader:
 
     def _asked(self, call: ast.Call, style: str) -> None:
         named = ("interrupt_id", 0) if style == "request_input" else ("key", -1)
-        key = _argument(call, named[1], named[0])
+        key = argument(call, named[1], named[0])
         fixed = key is None or (isinstance(key, ast.Constant) and (key.value is None or self.unordered > 0))
         question = Question(self._site(call), style, call, self.scope, not fixed)
         self.found.questions[question] = self.found.questions.get(question, 0) + 1
@@ -427,27 +384,3 @@ class _Reader:
     def _site(self, one: Any, text: str = "") -> Site:
         named = text or ast.unparse(one.func)
         return Site(self.current.file, one.lineno, one.col_offset, named)
-
-    def _hides(self, handler: ast.ExceptHandler) -> bool:
-        last = handler.body[-1]
-        if isinstance(last, ast.Raise) and last.exc is None:
-            return False
-        given = handler.type
-        names = given.elts if isinstance(given, ast.Tuple) else [] if given is None else [given]
-        return given is None or any(_takes_pauses(self.scope.value(one)) for one in names)
-
-    def _suppresses(self, given: ast.expr) -> bool:
-        return (
-            isinstance(given, ast.Call)
-            and calls.name_of(given) == "suppress"
-            and any(_takes_pauses(self.scope.value(one)) for one in given.args)
-        )
-
-
-def _takes_pauses(given: Any) -> bool:
-    return isinstance(given, type) and issubclass(GraphInterrupt, given)
-
-
-def _argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
-    named = {one.arg: one.value for one in call.keywords}
-    return named.get(name) or (call.args[index] if 0 <= index < len(call.args) else None)

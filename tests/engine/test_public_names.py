@@ -17,14 +17,14 @@ StreamEvent"""
 SEED_002 = """RequestInput Event Context Workflow FunctionNode App ResumabilityConfig START types LlmAgent
 LongRunningFunctionTool"""
 SEED_003 = "HookProvider HookRegistry BeforeNodeCallEvent AfterNodeCallEvent BeforeToolCallEvent tool Agent"
-OURS = """ask once aonce Decision Outcome Budgets Channel CompiledGraph ScriptedModel ModelReply ToolCall Tool GRAPH_START
-SUPERSTEP_START NODE_START NODE_STREAM NODE_END NODE_ERROR SUPERSTEP_END TOOL_START TOOL_END AgentState RunEvent
-InMemorySessionService StreamChunk DEFAULT_ROUTE AnswersUnread use_models fork afork"""
+OURS = """ask once aonce Decision Outcome Budgets Channel CompiledGraph ScriptedModel ModelReply ToolCall Tool
+GRAPH_START SUPERSTEP_START NODE_START NODE_STREAM NODE_END NODE_ERROR SUPERSTEP_END TOOL_START TOOL_END AgentState
+RunEvent InMemorySessionService StreamChunk DEFAULT_ROUTE AnswersUnread use_models fork afork"""
 FOR_AUTHORS = """lint pauses Finding Pause rehearse arehearse Rehearsal mermaid assert_no_pause_swallowed"""
-ERRORS = """SaysoError DefinitionError SchemaError PayloadError InputMismatch AnswerInvalid AnswerMismatch AlreadyAnswered
-AmbiguousQuestion QuestionChanged QuestionExpired PauseSwallowed NestedPause ChildFailed DeadEnd OutputBesideQuestion
-BudgetExceeded NodeTimeout ThreadBusy ThreadEnded ThreadExists ThreadSuspended UnknownThread DefinitionChanged CannotFork
-LeaseLost"""
+ERRORS = """SaysoError DefinitionError SchemaError PayloadError InputMismatch AnswerInvalid AnswerMismatch
+AlreadyAnswered AmbiguousQuestion QuestionChanged QuestionExpired PauseSwallowed NestedPause ChildFailed DeadEnd
+OutputBesideQuestion BudgetExceeded NodeTimeout ThreadBusy ThreadEnded ThreadExists ThreadSuspended UnknownThread
+DefinitionChanged CannotFork LeaseLost"""
 
 
 @pytest.mark.parametrize("names", [SEED_000, SEED_001, SEED_002, SEED_003, OURS, FOR_AUTHORS, ERRORS])
