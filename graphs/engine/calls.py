@@ -53,6 +53,8 @@ def kind_of(call: ast.Call, scope: Scope, home: str, *, used: bool) -> str:
     """One of ASK, REQUEST, ONCE, CHILD, EFFECT, OWN (to be read on) and NOTHING. `home` is the node's own module."""
     if on_context(call, scope):
         return _ON_CONTEXT.get(name_of(call), NOTHING)
+    if on_event(call, scope):
+        return ASK
     target = target_of(call, scope)
     if any(target is one for one in (asking.ask, asking.interrupt, asking.request_human_input)):
         return ASK
@@ -73,10 +75,18 @@ def on_context(call: ast.Call, scope: Scope) -> bool:
     return isinstance(call.func, ast.Attribute) and isinstance(owner, ast.Name) and scope.find(owner.id) is CONTEXT
 
 
+def on_event(call: ast.Call, scope: Scope) -> bool:
+    """Whether a hook's event, or a tool's context, is asked through: `event.interrupt(name, …)`."""
+    named = bool(call.args or call.keywords)  # `process.interrupt()` asks nobody
+    asked = isinstance(call.func, ast.Attribute) and call.func.attr == "interrupt" and named
+    return asked and isinstance(call.func, ast.Attribute) and scope.value(call.func.value) is UNKNOWN
+
+
 def style_of(call: ast.Call, scope: Scope) -> str:
     """The way of asking of a call that asks."""
-    target = target_of(call, scope)
-    return "ask" if on_context(call, scope) else _STYLES[target.__name__]
+    if on_event(call, scope):
+        return "hook"
+    return "ask" if on_context(call, scope) else _STYLES[target_of(call, scope).__name__]
 
 
 def name_of(call: ast.Call) -> str:

@@ -124,6 +124,10 @@ class HookRegistry:
                 both._callbacks.setdefault(event, []).extend(callbacks)
         return both
 
+    def callbacks(self) -> list[Callback]:
+        """All callbacks, event by event."""
+        return [callback for callbacks in self._callbacks.values() for callback in callbacks]
+
     def wants(self, event: type[HookEvent]) -> bool:
         """Whether anything is registered for this event."""
         return bool(self._callbacks.get(event))

@@ -43,6 +43,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "request_human_input": {"message": (1, "question")},
     "interrupt": {"message": (-1, "message"), "schema": (-1, "response_schema")},
     "request_input": {"message": (1, "message"), "schema": (3, "response_schema")},
+    "hook": {"message": (1, "reason"), "name": (0, "name")},
     "raised": {"message": (-1, "question")},
 }
 
@@ -180,6 +181,8 @@ class _Look:
 
     def _tools(self, path: str, toolbox: Any, queue: str, node_id: str) -> None:
         owner = toolbox.owner or node_id
+        for callback in toolbox.hooks.callbacks():
+            self._body(path, callback, queue, rerun=True)
         for tool in toolbox.tools.values():
             at, (file, line) = f"{path}:{tool.name}", _defined(tool.fn)
             if toolbox.gates(tool.name) or callable(tool.require_confirmation):
@@ -232,6 +235,8 @@ class _Look:
         if question.style == "raised":
             inner = question.call.args[0] if question.call.args else None
             given["message"] = argument(inner, 1, "question") if isinstance(inner, ast.Call) else None
+        if question.style == "hook" and not isinstance(question.scope.value(given["message"]), str):
+            given["message"] = given["name"]  # what a reviewer reads where the reason is no text
         schema = self._schema_of(path, question, given.get("schema"))
         named = question.scope.value(given.get("queue"))
         self.pauses.append(

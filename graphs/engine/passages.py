@@ -310,7 +310,7 @@ class _Reader:
         self.past = (self.past or frozenset()) | {site}
 
     def _asked(self, call: ast.Call, style: str) -> None:
-        named = ("interrupt_id", 0) if style == "request_input" else ("key", -1)
+        named = {"request_input": ("interrupt_id", 0), "hook": ("name", 0)}.get(style, ("key", -1))
         key = argument(call, named[1], named[0])
         fixed = key is None or (isinstance(key, ast.Constant) and (key.value is None or self.unordered > 0))
         question = Question(self._site(call), style, call, self.scope, not fixed)

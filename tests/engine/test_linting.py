@@ -218,6 +218,25 @@ def test_tools_are_listed_with_their_gates_and_read_like_nodes() -> None:
         assert [(found.rule, found.path) for found in lint(graph)] == [("effect-before-question", "ops:wipe")]
 
 
+class Guard:
+    def register_hooks(self, registry: Any) -> None:
+        registry.add_callback(graphs.BeforeToolCallEvent, self.check)
+
+    def check(self, event: Any) -> None:
+        if event.interrupt("guard", reason={"tool": event.tool_use["name"]}) != "y":
+            event.cancel_tool = True
+        event.interrupt(f"second-{event.tool_use['name']}", reason="Really, really?")
+
+
+def test_questions_of_an_agents_hooks_are_listed() -> None:
+    graph = one(Agent("ops", tools=[], hooks=[Guard()]), id="ops")
+    assert [(pause.style, pause.message) for pause in pauses(graph)] == [
+        ("hook", "guard"),
+        ("hook", "Really, really?"),
+    ]
+    assert lint(graph) == []
+
+
 def test_nested_graphs_children_methods_and_workflows_are_looked_into() -> None:
     class Desk:
         def review(self) -> Any:
