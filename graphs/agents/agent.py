@@ -10,7 +10,7 @@ from graphs.agents.models import Model, ModelReply
 from graphs.agents.named import resolve
 from graphs.agents.tools import Tool
 from graphs.engine import canonical, effects, messages
-from graphs.engine.context import Context
+from graphs.engine.context import Context, counted
 from graphs.engine.errors import SaysoError
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
@@ -123,7 +123,9 @@ class _Conversation:
         agent = self.agent
         said = [Message(one) for one in canonical.copy(self.messages)]
         reply = await agent.model.complete(said, [one.spec for one in agent.tools.values()], agent.system_prompt)
-        return {"message": _assistant(reply), "usage": dict(reply.usage)}
+        if not isinstance(reply, ModelReply):
+            raise TypeError(f"the model of agent {agent.name!r} gave {reply!r:.100}, which is no ModelReply")
+        return {"message": _assistant(reply), "usage": counted(reply.usage)}
 
 
 def _assistant(reply: ModelReply) -> Message:

@@ -12,6 +12,7 @@ from graphs.engine import canonical, schemas
 from graphs.engine.errors import AnswerInvalid, AnswerMismatch, PayloadError, QuestionExpired
 from graphs.engine.interrupts import Decision, GraphResume, Interrupt
 from graphs.engine.ports import Answer, Json
+from graphs.engine.state import plain_name
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
 
 OPEN = frozenset({InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO})
@@ -67,6 +68,8 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any) -> Json:
         if interrupt.style in _SCHEMALESS_REJECT:
             return value
     plain = outcome is Outcome.APPROVED and value is None and interrupt.style in _APPROVED_PLAINLY
+    if interrupt.style == "structural" and isinstance(value, dict):
+        _check_edits(value.get("state"))
     if schema is None or plain:
         return value
     value = schemas.fill(schema, value)
@@ -74,6 +77,15 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any) -> Json:
     if problems:
         raise AnswerInvalid(problems)
     return value
+
+
+def _check_edits(edits: Json) -> None:
+    """Refuse names that no channel can have here: the node that waits could not help failing with them (E18)."""
+    for name in edits if isinstance(edits, dict) else ():
+        try:
+            plain_name(name)
+        except PayloadError as error:
+            raise AnswerInvalid([(f"/state/{name}", str(error))]) from error
 
 
 def delivered(interrupt: Interrupt) -> Any:
@@ -108,6 +120,14 @@ def _given(replies: GraphResume | Mapping[str, Any] | Sequence[Answer]) -> list[
         return given + [(name, Outcome.REJECTED, None, _text(name, text)) for name, text in replies.rejected.items()]
     if isinstance(replies, Mapping):
         return [(name, Outcome.ANSWERED, value, "") for name, value in replies.items()]
+    if (
+        isinstance(replies, str)
+        or not isinstance(replies, Sequence)
+        or not all(isinstance(one, Answer) for one in replies)
+    ):
+        raise AnswerMismatch(
+            f"answers are a GraphResume, a mapping from ids to values, or Answers; not {replies!r:.100}"
+        )
     return [(one.interrupt_id, one.outcome, one.value, one.comment) for one in replies]
 
 

@@ -263,8 +263,9 @@ class Context:
             self.loop.call_soon_threadsafe(lambda: self.services.tell("graph.node_stream", self, delta=delta))
 
     def spend(self, **usage: int) -> None:
-        """Count tokens or the like against the thread's budgets; counted once, when the task finishes."""
-        self.usage.update(usage)
+        """Count tokens or the like against the thread's budgets; counted once, when the task finishes. Raises
+        `PayloadError` for what is no whole number from 0 up."""
+        self.usage.update(counted(usage))
 
     def begin_attempt(self, attempt: int, state: StateView) -> None:
         """Forget what an attempt counted and wrote; its journal stays (G16)."""
@@ -374,6 +375,14 @@ class Context:
                 # A loop that was stopped never answers, and this thread would keep its process from ending.
                 if future.done() or self.loop.is_closed():
                     raise
+
+
+def counted(usage: Mapping[str, Any]) -> dict[str, int]:
+    """What was used, where budgets can count it. Raises `PayloadError`."""
+    for name, used in usage.items():
+        if isinstance(used, bool) or not isinstance(used, int) or used < 0:
+            raise PayloadError(f"{used!r} where a whole number from 0 up says what was used", f"usage/{name}")
+    return dict(usage)
 
 
 async def _seen_through(write: asyncio.Future[None]) -> asyncio.CancelledError | None:

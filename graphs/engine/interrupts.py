@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from graphs.engine.errors import PayloadError
 from graphs.engine.statuses import InterruptStatus, Outcome
 
 
@@ -82,10 +83,16 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class GraphResume:
-    """A caller's answers by interrupt id, or by node id where one question of it is open (G04, G06)."""
+    """A caller's answers by interrupt id, or by node id where one question of it is open (G04, G06). Raises
+    `PayloadError` for what is no mapping by text."""
 
     replies: Mapping[str, Any] = field(default_factory=dict)
     rejected: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, given in (("replies", self.replies), ("rejected", self.rejected)):
+            if not isinstance(given, Mapping) or not all(isinstance(id, str) for id in given):
+                raise PayloadError(f"a mapping from ids, which are text, not {given!r:.100}", name)
 
 
 class GraphInterrupt(BaseException):

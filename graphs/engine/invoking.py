@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphs.engine import canonical, messages, superstep
+from graphs.engine import messages, superstep
 from graphs.engine.cells import channel, spell
 from graphs.engine.chunks import Teller
 from graphs.engine.errors import (
@@ -37,6 +37,7 @@ from graphs.engine.outputs import NOTHING
 from graphs.engine.ports import Checkpointer, Commit, Json, Snapshot, TaskKey, ThreadRef
 from graphs.engine.responses import respond
 from graphs.engine.runner import GraphRunner, _blocking
+from graphs.engine.state import encoded
 from graphs.engine.statuses import ENDED, ThreadStatus
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
@@ -218,9 +219,9 @@ def _read(input: Any) -> _Input:
 
 
 def _channels(values: Mapping[str, Any]) -> dict[str, Json]:
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) and "|" not in name for name in values):
+    if not isinstance(values, Mapping):
         raise InputMismatch("state is a mapping from the names of channels to their values")
-    found = {name: canonical.encode(value, name) for name, value in values.items() if name != "messages"}
+    found = encoded({name: value for name, value in values.items() if name != "messages"})
     if "messages" in values:
         given = values["messages"]
         items = given if isinstance(given, list | tuple) else [given]

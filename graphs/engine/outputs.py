@@ -9,6 +9,7 @@ from typing import Any
 from graphs.engine import canonical
 from graphs.engine.errors import OutputBesideQuestion, PayloadError
 from graphs.engine.ports import Json
+from graphs.engine.state import encoded
 
 
 class _Nothing:
@@ -87,9 +88,7 @@ class Collected:
             self.route, self.has_route = _route(given.route), True
         if not given.state:
             return None
-        if not isinstance(given.state, Mapping):
-            raise PayloadError(f"a mapping from channels to values, not {given.state!r:.100}", "state")
-        state: dict[str, Json] = canonical.encode(dict(given.state), "state")
+        state = encoded(given.state)
         self.states.append(state)
         return state
 

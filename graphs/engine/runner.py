@@ -337,6 +337,10 @@ def _configured(
     clock: Clock | None = None,
     new_id: IdFactory = random_id,
 ) -> GraphRunner:
+    if not isinstance(hooks, Sequence):
+        raise DefinitionError(f"hooks is a list of hook providers and checkpointers, not {hooks!r:.100}")
+    if checkpointer is not None and not _is_store(checkpointer):
+        raise DefinitionError(f"checkpointer={checkpointer!r:.100} is none; give InMemoryCheckpointer() or another one")
     run = GraphRunner(compiled(graph), checkpointer, thread_id, clock=clock or SystemClock(), new_id=new_id)
     return run.hook(*hooks).context(context or {}).state(state or {}).actor(actor)
 

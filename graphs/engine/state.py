@@ -41,6 +41,21 @@ def rule(declared: Mapping[str, Channel], name: str) -> Channel:
     return declared.get(name) or (MESSAGES if name == "messages" else LAST)
 
 
+def plain_name(name: Any, where: str = "state") -> str:
+    """The name itself, where a channel can have it. Raises `PayloadError`: a name that begins with `=` would set the
+    channel past its reducer."""
+    if not isinstance(name, str) or not name or "|" in name or name.startswith(SET):
+        raise PayloadError(f"{name!r} names no channel; a name is text without | and without {SET} before it", where)
+    return name
+
+
+def encoded(values: Any, where: str = "state") -> dict[str, Json]:
+    """Values by channel, as JSON. Raises `PayloadError` with the place of what is no mapping, name or JSON."""
+    if not isinstance(values, Mapping):
+        raise PayloadError(f"a mapping from channels to values, not {values!r:.100}", where)
+    return {plain_name(name, where): canonical.encode(value, f"{where}/{name}") for name, value in values.items()}
+
+
 def channels(declared: Mapping[str, Any] | None) -> dict[str, Channel]:
     """The channels of a graph's `state=`: values are reducer names, dotted names, module functions or `Channel`s."""
     found = {}
@@ -135,10 +150,8 @@ class StateView(MutableMapping[str, Any]):
         return self._seen[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Write one channel through its reducer; raises `PayloadError` for what is not JSON."""
-        if not isinstance(name, str) or "|" in name:
-            raise KeyError(f"{name!r} is no channel name")
-        self.write(name, canonical.encode(value, f"state/{name}"))
+        """Write one channel through its reducer; raises `PayloadError` for what is no name or not JSON."""
+        self.write(plain_name(name), canonical.encode(value, f"state/{name}"))
 
     def write(self, name: str, value: Json) -> None:
         """Record one write that is JSON already, and see it at once."""

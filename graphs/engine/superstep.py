@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphs.engine import canonical, joins, state
 from graphs.engine.cells import channel
+from graphs.engine.errors import PayloadError
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.machine import Active, Frame, Machine
 from graphs.engine.ports import Cells, Json, TaskKey, TaskRecord, TaskResult, ThreadStart
-from graphs.engine.state import SET
+from graphs.engine.state import SET, encoded
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 
 
@@ -56,9 +57,9 @@ def begin(
         cells["reducers"] = known
     given = canonical.encode(input, "input")
     if context:
-        cells["context"] = canonical.encode(dict(context), "context")
+        cells["context"] = _context(context)
     machine = Machine(graph, cells)
-    _seed(machine, state or {})
+    _seed(machine, encoded(state or {}))
     _enter_root(machine, given)
     return ThreadStart(
         graph.fingerprint, graph.version, given, cells, canonical.encode(dict(metadata or {}), "metadata")
@@ -77,10 +78,10 @@ def turn(
     machine.clear()
     machine.draft.drop("counters")
     if context:
-        log["context"] = canonical.encode(dict(context), "context")
+        log["context"] = _context(context)
         machine.draft.put("context", log["context"])
     if state:
-        log["state"] = {name: canonical.encode(value, f"state/{name}") for name, value in state.items()}
+        log["state"] = encoded(state)
     _seed(machine, log.get("state", {}))
     _enter_root(machine, log["input"])
     return log
@@ -89,7 +90,7 @@ def turn(
 def edit(machine: Machine, values: Mapping[str, Any], frame: str = "") -> dict[str, Json]:
     """Set channels of one frame (the outermost graph), whatever their reducers are, as a reviewer does who edits the
     state of a paused thread (T17). Returns the log of the commit that writes this. Raises `PayloadError`."""
-    given = {name: canonical.encode(value, f"state/{name}") for name, value in values.items()}
+    given = encoded(values)
     for name, value in given.items():
         _write(machine, machine.frames[frame], f"{SET}{name}", value)
     return {"kind": "edit", "state": given, **({"frame": frame} if frame else {})}
@@ -163,9 +164,15 @@ def reducers(graph: CompiledGraph) -> dict[str, str]:
     return found
 
 
-def _seed(machine: Machine, values: Mapping[str, Any]) -> None:
+def _context(given: Mapping[str, Any]) -> Json:
+    if not isinstance(given, Mapping):
+        raise PayloadError(f"a mapping that nodes read beside their input, not {given!r:.100}", "context")
+    return canonical.encode(dict(given), "context")
+
+
+def _seed(machine: Machine, values: Mapping[str, Json]) -> None:
     for name, value in values.items():
-        _write(machine, machine.root, name, canonical.encode(value, f"state/{name}"))
+        _write(machine, machine.root, name, value)
 
 
 def _enter_root(machine: Machine, given: Json) -> None:
@@ -184,9 +191,35 @@ def _apply_one(machine: Machine, one: Ran, applied: Applied) -> None:
     elif result.status is TaskStatus.FAILED:
         applied.results.append(result)
         machine.fail(task)
+    elif (fault := _write_fault(machine, task.frame, result)) is not None:
+        # Its Ran says so too: what the log and a replay see of this step is how the task really ended.
+        one.result = replace(result, status=TaskStatus.FAILED, error=fault)
+        applied.results.append(one.result)
+        machine.fail(task)
     else:
         applied.results.append(result)
         _finish(machine, task, result)
+
+
+def _write_fault(machine: Machine, frame: Frame, result: TaskResult) -> dict[str, Json] | None:
+    """Why a reducer refuses what this task writes beside what others wrote in the same superstep: then the task has
+    failed, and none of its writes are made."""
+    values: Cells = {}
+    for name, value in result.writes:
+        plain = name.removeprefix(state.SET)
+        rule = state.rule(frame.graph.channels, plain)
+        if name.startswith(state.SET) or rule.reducer == "last":
+            values[plain] = value
+            continue
+        current = values.get(plain, machine.cells.get(channel(frame.id, plain), rule.default))
+        if rule.appends and (current is None or isinstance(current, list)):
+            continue
+        try:
+            values[plain] = state.reduce(rule, current, value)
+        except Exception as error:  # noqa: BLE001 - a reducer is code of the graph's author
+            text = f"its write to channel {plain!r} does not fit what is there ({rule.reducer}): {error}"
+            return {"type": type(error).__name__, "message": text, "traceback": ""}
+    return None
 
 
 def _finish(machine: Machine, task: Active, result: TaskResult) -> None:

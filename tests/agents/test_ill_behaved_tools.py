@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from graphs.agents.agent import Agent
+from graphs.agents.models import ModelReply
 from graphs.agents.tool_node import ToolNode
 from graphs.engine.graph import Graph
 from graphs.engine.messages import Message
+from graphs.engine.runner import Runner
 
 
 class Unspeakable(Exception):
@@ -38,3 +41,20 @@ async def test_t13_a_tool_fails_alone_whatever_it_raises(body: Any, told: str) -
     failed, good = Message(response["meta"]["output"]).tool_results
     assert (failed["status"], good["status"]) == ("error", "success")
     assert told in failed["content"][0]["text"]
+
+
+@pytest.mark.parametrize("reply", [None, "text", ModelReply("x", usage={"tokens": "many"})])  # type: ignore[dict-item]
+async def test_a_model_that_answers_wrongly_is_named_and_asked_again_by_a_retry(reply: Any) -> None:
+    class Broken:
+        async def complete(self, *_: Any) -> Any:
+            replies.append(reply)
+            return ModelReply("mended") if len(replies) > 1 else reply
+
+    replies: list[Any] = []
+    graph = Graph.new("shop").node("clerk", Agent("clerk", Broken())).entry("clerk").compile()
+    response = await graph.ainvoke({"messages": ["go"]}, {"thread_id": "1"})
+    told = response["meta"]["error"]["message"]
+    assert "agent 'clerk'" in told or "usage/tokens" in told
+    assert graph.checkpointer is not None
+    result = await Runner.aretry_graph(graph, checkpointer=graph.checkpointer, thread_id="1")
+    assert result.output == "mended"
