@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -107,8 +108,17 @@ def _of_child(key: str) -> bool:
 
 
 def open_questions(record: TaskRecord) -> list[Interrupt]:
-    """A task's questions that a person can still answer, in the order they were opened."""
-    return [one for one in record.interrupts if one.status in OPEN]
+    """A task's questions that a person can still answer: its own in the order they were opened, then those of its
+    children by place, since children that run at the same time come to ask in any order (Z27)."""
+    return sorted((one for one in record.interrupts if one.status in OPEN), key=_place_among_children)
+
+
+def _place_among_children(question: Interrupt) -> list[tuple[int, int, str]]:
+    if not _of_child(question.key):
+        return []
+    # Numbers in names count as numbers, so that the tenth child comes after the ninth.
+    parts = re.findall(r"\d+|\D+", question.key)
+    return [(0, int(one), "") if one.isdecimal() else (1, 0, one) for one in parts]
 
 
 def digest_of(question: Interrupt) -> str:
