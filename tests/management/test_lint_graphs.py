@@ -98,6 +98,12 @@ def test_a_rehearsal_takes_answers_and_tells_json() -> None:
     assert told["output"] == {"publish": False, "spam": False, "tone": "harsh", "finding": "no"}
 
 
+def test_a_rehearsal_that_fails_says_which_results_were_made_up() -> None:
+    told, why = fails("refund", "--rehearse", '{"order": "A-1", "amount": 70, "customer": "a@b.org"}')
+    assert "It ends as failed" in told and "error: TypeError" in told
+    assert why == "The rehearsal failed; where an effect's result is needed, give one: --stubs '{\"transfer\": …}'"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "why"),
     [

@@ -16,6 +16,7 @@ from graphs.engine.errors import SaysoError
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.linting import Finding, LookedOver, Pause
 from graphs.engine.rehearsal import Rehearsal, rehearse
+from graphs.engine.statuses import ThreadStatus
 from graphs.library import registry
 from graphs.models import ApprovalQueue
 
@@ -73,6 +74,16 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
         text = jsons.dumps(asdict(told), indent=2, default=str) if options["json"] else "\n".join(acts(told))
         self.stdout.write(text)
+        if told.stopped or told.status is ThreadStatus.FAILED:
+            raise CommandError("; ".join(hints(told)), returncode=1)
+
+
+def hints(told: Rehearsal) -> Iterator[str]:
+    yield f"It was not rehearsed to its end: {told.stopped}" if told.stopped else "The rehearsal failed"
+    guessed = sorted({effect.key for effect in told.effects if not effect.given})
+    if guessed and not told.stopped:
+        shown = ", ".join(f'"{key}": …' for key in guessed)
+        yield f"where an effect's result is needed, give one: --stubs '{{{shown}}}'"
 
 
 def wanted(ids: Sequence[str]) -> list[registry.Entry]:
