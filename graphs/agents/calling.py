@@ -228,7 +228,7 @@ class _Call:
             if pause.interrupt.id in self.ctx.raised:
                 raise
             return {"status": "success", "content": self._deferred(pause.interrupt)}
-        except asyncio.CancelledError as error:
+        except (asyncio.CancelledError, SystemExit) as error:
             return _failed(failure_of(error, f"tool {tool.name!r}"))
         except Exception as error:
             if self.ctx.fault is not None or self.ctx.store_error is not None:

@@ -24,6 +24,8 @@ from graphs.engine.state import StateView
 from graphs.engine.statuses import InterruptStatus
 
 REPLY_KEY = "__resume_reply__"
+#: Where the journal of a node holds what it yielded and which edits it knew (passing.py, patches.py).
+_OWN = frozenset({"state", "patched"})
 
 
 class Services(Protocol):
@@ -75,11 +77,13 @@ class Scope:
 
     def place(self, key: str) -> tuple[str, int]:
         """The next place under `key` in this scope. Raises RuntimeError in a flow that outlived its attempt, and
-        `PayloadError` for a key that is too long."""
+        `PayloadError` for a key that is too long or the engine's own."""
         if self.attempt != self.task.attempt or self.task.over:
             # A timed-out thread cannot be stopped; what it asks or settles now would be mixed into a later attempt, and
             # what a branch does that its node has left behind at a pause would be written after the pause's commit.
             raise RuntimeError(f"this attempt of node {self.task.node_id!r} is over")
+        if not self.prefix and (key in _OWN or key.startswith("patched:")):
+            raise PayloadError(f"the engine keeps what it needs of a node under {key!r}; take another key", "key")
         full = f"{self.prefix}{key}"
         if len(full) > canonical.MAX_PLACE:
             raise PayloadError(f"with those around it this key has more than {canonical.MAX_PLACE} characters", "key")

@@ -95,6 +95,10 @@ class Collected:
     def _set_output(self, value: Any) -> None:
         if self.has_output:
             raise PayloadError("a second output in one pass; give one list instead", "output")
+        if isinstance(value, (list, tuple)) and any(isinstance(one, (Event, RequestInput)) for one in value):
+            raise PayloadError(
+                "a list of questions or events, which nobody would be asked; yield each of them", "output"
+            )
         self.output, self.has_output = canonical.encode(value, "output"), True
 
 

@@ -188,9 +188,6 @@ class NodePass:
             if not limit.expired():
                 raise
             raise NodeTimeout(f"node {self.node.id!r} took longer than {self.node.timeout} s") from error
-        except SystemExit as error:
-            # It would end the worker, which looks like a crash: the thread would be tried again and again.
-            raise RuntimeError(f"node {self.node.id!r} raised SystemExit({error})") from error
         if self.collected.requests:
             self._pose_requests()
 

@@ -98,7 +98,7 @@ class TaskRun:
             return self._ended(ended)
         except BaseExceptionGroup as group:
             return await self._grouped(group)
-        except asyncio.CancelledError as error:
+        except (asyncio.CancelledError, SystemExit) as error:
             return await self._raised(failure_of(error, f"node {self.node.id!r}"))
         except Exception as error:  # noqa: BLE001 - whatever a node raises becomes its result
             return await self._raised(error)
@@ -201,7 +201,7 @@ class TaskRun:
             return await self._paused(pause)
         except TaskEnded as ended:
             return self._ended(ended)
-        except asyncio.CancelledError as second:
+        except (asyncio.CancelledError, SystemExit) as second:
             return self._failed(failure_of(second, f"on_error of node {self.node.id!r}"))
         except Exception as second:
             if self.ctx.store_error is not None:
@@ -248,16 +248,20 @@ class TaskRun:
         )
 
 
-def failure_of(cancelled: asyncio.CancelledError, who: str) -> RuntimeError:
-    """The failure that a `CancelledError` stands for where nobody cancels the caller: it awaited something cancelled.
+def failure_of(error: BaseException, who: str) -> RuntimeError:
+    """The failure of `who` that stands for an error which means something to the loop and is not the loop's.
 
-    Raises the error itself where the caller is really cancelled.
+    A `SystemExit` would end the worker, which looks like a crash: the thread would be tried again and again. Raises a
+    `CancelledError` itself where the caller is really cancelled.
     """
     task = asyncio.current_task()
-    if task is None or task.cancelling():
-        raise cancelled
-    failure = RuntimeError(f"{who} awaited something that had been cancelled; catch asyncio.CancelledError there")
-    failure.__cause__ = cancelled
+    if isinstance(error, asyncio.CancelledError):
+        if task is None or task.cancelling():
+            raise error
+        failure = RuntimeError(f"{who} awaited something that had been cancelled; catch asyncio.CancelledError there")
+    else:
+        failure = RuntimeError(f"{who} raised {type(error).__name__}({error})")
+    failure.__cause__ = error
     return failure
 
 

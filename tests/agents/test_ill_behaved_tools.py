@@ -26,11 +26,17 @@ async def cancels() -> None:
     await task
 
 
+async def leaves() -> None:
+    raise SystemExit(3)
+
+
 def unspeakable() -> None:
     raise Unspeakable
 
 
-@pytest.mark.parametrize(("body", "told"), [(cancels, "awaited something"), (unspeakable, "Unspeakable")])
+@pytest.mark.parametrize(
+    ("body", "told"), [(cancels, "awaited something"), (unspeakable, "Unspeakable"), (leaves, "SystemExit(3)")]
+)
 async def test_t13_a_tool_fails_alone_whatever_it_raises(body: Any, told: str) -> None:
     def fine() -> int:
         return 5

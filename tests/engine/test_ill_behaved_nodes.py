@@ -14,8 +14,9 @@ from graphs.engine.context import Context
 from graphs.engine.errors import AnswerInvalid, AnswerMismatch, DefinitionError, PayloadError
 from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import Graph
+from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
 from graphs.engine.interrupts import GraphResume
-from graphs.engine.outputs import Event
+from graphs.engine.outputs import Event, RequestInput
 from graphs.engine.ports import ThreadRef
 from graphs.engine.replaying import compare
 from graphs.engine.runner import Runner
@@ -210,3 +211,47 @@ async def test_z27_questions_of_children_are_listed_by_place_whichever_came_firs
     assert [one.value for one in result.interrupts] == list(range(12))
     result = await resume(graph, store, {result.interrupts[3].id: 3})
     assert [one.value for one in result.interrupts] == [0, 1, 2, *range(4, 12)]
+
+
+def leaves(*_: Any) -> Any:
+    raise SystemExit(3)
+
+
+async def leaves_later() -> Any:
+    raise SystemExit(3)
+
+
+class LeavingHook:
+    def register_hooks(self, registry: HookRegistry) -> None:
+        registry.add_callback(BeforeNodeCallEvent, leaves)
+
+
+async def test_whatever_leaves_the_process_fails_its_node_alone(store: Store) -> None:
+    def breaks() -> None:
+        raise ValueError
+
+    routed = Graph.new("routed").node("ask", lambda: 1).node("b", lambda: 2).edge("ask", "b", when=leaves)
+    hooked = {"hooks": [LeavingHook()]}
+    for graph, options in [
+        (one(leaves), {}),
+        (one(leaves_later), {}),
+        (one(breaks, on_error=leaves_later), {}),
+        (routed.entry("ask").compile(), {}),
+        (one(lambda: 1), hooked),
+    ]:
+        result = await start(graph, InMemoryCheckpointer(), **options)
+        assert result.status is ThreadStatus.FAILED and "SystemExit(3)" in result.error["message"]
+
+
+@pytest.mark.parametrize("key", ["state", "patched", "patched:fee"])
+async def test_an_effect_is_not_kept_where_the_engine_keeps_its_own(store: Store, key: str) -> None:
+    def node(ctx: Context) -> Any:
+        ctx.once(key, lambda: 1)
+
+    result = await start(one(node), store)
+    assert result.status is ThreadStatus.FAILED and "take another key" in result.error["message"]
+
+
+async def test_z50_questions_in_a_list_are_refused_and_not_put_out(store: Store) -> None:
+    result = await start(one(lambda: [RequestInput(message="Go?")]), store)
+    assert result.status is ThreadStatus.FAILED and "yield each" in result.error["message"]
