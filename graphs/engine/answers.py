@@ -116,18 +116,13 @@ def allows_reject(interrupt: Interrupt) -> bool:
 
 def _given(replies: GraphResume | Mapping[str, Any] | Sequence[Answer]) -> list[tuple[str, Outcome, Any, str]]:
     if isinstance(replies, GraphResume):
-        given = [(name, Outcome.ANSWERED, value, "") for name, value in replies.replies.items()]
-        return given + [(name, Outcome.REJECTED, None, _text(name, text)) for name, text in replies.rejected.items()]
+        said = [(name, Outcome.ANSWERED, value, "") for name, value in replies.replies.items()]
+        return said + [(name, Outcome.REJECTED, None, _text(name, text)) for name, text in replies.rejected.items()]
     if isinstance(replies, Mapping):
         return [(name, Outcome.ANSWERED, value, "") for name, value in replies.items()]
-    if (
-        isinstance(replies, str)
-        or not isinstance(replies, Sequence)
-        or not all(isinstance(one, Answer) for one in replies)
-    ):
-        raise AnswerMismatch(
-            f"answers are a GraphResume, a mapping from ids to values, or Answers; not {replies!r:.100}"
-        )
+    given: Any = replies
+    if not isinstance(given, Sequence) or not all(isinstance(one, Answer) for one in given):
+        raise AnswerMismatch(f"answers are a GraphResume, a mapping from ids to values, or Answers; not {given!r:.100}")
     return [(one.interrupt_id, one.outcome, one.value, one.comment) for one in replies]
 
 
