@@ -13,7 +13,7 @@ from graphs.engine.functions import FunctionNode
 from graphs.engine.sites import Passage, Question, Site, argument, hides, suppresses
 from graphs.engine.sources import UNKNOWN, Body, Scope
 
-_DEEPEST = 12
+_DEEPEST, _MOST = 12, 1_000
 _STARTERS = frozenset({"create_task", "ensure_future", "submit", "to_thread", "run_in_executor", "Thread", "map"})
 
 
@@ -34,6 +34,9 @@ class _Reader:
         self.current = body
         self.past: frozenset[Site | Question] | None = frozenset()
         self.stack: list[ast.AST] = []
+        #: Functions that neither ask nor act: read once, since calls in loops in calls are many.
+        self.barren: set[ast.AST] = set()
+        self.reads, self.met, self.cut = 0, 0, 0
         self.loops: list[list[frozenset[Site | Question]]] = []
         self.returns: list[frozenset[Site | Question]] = []
         self.unordered = 0
@@ -46,8 +49,13 @@ class _Reader:
 
     def body(self, body: Body) -> None:
         """Read one function where it is called; what is beyond the depth or calls itself is left out."""
-        if body.tree in self.stack or len(self.stack) > _DEEPEST:
+        if body.tree in self.barren:
             return
+        if body.tree in self.stack or len(self.stack) > _DEEPEST or self.reads > _MOST:
+            self.cut += 1
+            return
+        self.reads += 1
+        known = (self.past, self.met, self.cut)
         before, loops, self.loops = self.current, self.loops, []
         self.stack.append(body.tree)
         self.current = body
@@ -55,6 +63,8 @@ class _Reader:
         self.past = returns
         self.stack.pop()
         self.current, self.loops = before, loops
+        if (self.past, self.met, self.cut) == known:
+            self.barren.add(body.tree)
 
     def _returned(self, statements: Iterable[ast.stmt]) -> frozenset[Site | Question] | None:
         outer, self.returns = self.returns, []
@@ -304,12 +314,14 @@ class _Reader:
         return sources.read(given) if calls.own(given, self.home) or calls.own(type(given), self.home) else None
 
     def _acted(self, site: Site) -> None:
+        self.met += 1
         for question in self.past or ():
             if isinstance(question, Question):
                 self.found.bypassed[site, question] = None
         self.past = (self.past or frozenset()) | {site}
 
     def _asked(self, call: ast.Call, style: str) -> None:
+        self.met += 1
         named = {"request_input": ("interrupt_id", 0), "hook": ("name", 0)}.get(style, ("key", -1))
         key = argument(call, named[1], named[0])
         fixed = key is None or (isinstance(key, ast.Constant) and (key.value is None or self.unordered > 0))
@@ -337,6 +349,7 @@ class _Reader:
         inner.body(body)
         inner.finish()
         self.found.take(inner.found)
+        self.met, self.cut = self.met + inner.met, self.cut + inner.cut
 
     def _child(self, given: ast.expr | None) -> None:
         target = self.scope.value(given) if given is not None else UNKNOWN

@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -232,6 +233,27 @@ async def asks_in_tasks(order: Any) -> Any:
     first = asyncio.create_task(one())
     second = asyncio.create_task(one())
     return [await first, await second]
+
+
+def asks_in_threads(orders: list[Any]) -> Any:
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(asks_first, orders))
+
+
+def acts_deep_in_loops(orders: list[Any]) -> Any:
+    while orders:
+        for order in orders:
+            match order:
+                case {"skip": True}:
+                    continue
+                case _:
+                    made = [prepare(one) for one in orders if one]
+        try:
+            made.append(orders.pop())
+        finally:
+            tell(made)
+    else:
+        return question("Done?")
 
 
 async def asks_beside_work(order: Any) -> Any:

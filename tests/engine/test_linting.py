@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,7 @@ import graphs
 from graphs import FunctionNode, Graph, LongRunningFunctionTool, ToolNode, Workflow, lint, pauses
 from graphs.agents.agent import Agent
 from graphs.agents.tools import tool
-from graphs.engine import linting, sources
+from graphs.engine import linting, passages, sources
 from graphs.library import moderation, refund, release, time_off
 from tests.engine import linted
 from tests.engine.runs import chain, fan, one
@@ -45,6 +47,7 @@ def test_the_shipped_graphs_are_clean(graph: Any) -> None:
         (linted.acts_first_on_one_way, "charge"),
         (linted.acts_in_a_loop, "charge"),
         (linted.acts_in_a_try, "charge"),
+        (linted.acts_deep_in_loops, "requests.post"),
         (linted.acts_inside_once, "charge"),
         (linted.acts_on_what_it_was_given, "client.send"),
     ],
@@ -103,6 +106,7 @@ def test_an_allowed_finding_is_listed_as_silenced() -> None:
         linted.asks_together,
         linted.asks_each_together,
         linted.asks_in_tasks,
+        linted.asks_in_threads,
         linted.runs_a_child_that_asks_together,
         linted.asks_in_no_order,
         linted.asks_a_folder,
@@ -264,6 +268,12 @@ def test_a_graph_run_as_a_child_is_listed_below_its_node() -> None:
         return await ctx.run_node(inner)
 
     assert [pause.path for pause in pauses(one(parent, id="parent"))] == ["parent/deep"]
+
+
+def test_any_source_can_be_read() -> None:
+    for module in (argparse, textwrap, passages):
+        bodies = [body for one in vars(module).values() if callable(one) and (body := sources.read(one)) is not None]
+        assert bodies and all(passages.through(body, rerun=True) for body in bodies)
 
 
 def test_lambdas_of_one_line_are_told_apart() -> None:
