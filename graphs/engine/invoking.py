@@ -7,16 +7,13 @@ its output as an assistant's message); `context` is the whole conversation of th
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import queue
 import re
-import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphs.engine import messages, superstep
+from graphs.engine.blocking import blocking, iterated
 from graphs.engine.cells import channel, spell
 from graphs.engine.chunks import Teller
 from graphs.engine.errors import (
@@ -36,12 +33,11 @@ from graphs.engine.messages import Message
 from graphs.engine.outputs import NOTHING
 from graphs.engine.ports import Checkpointer, Commit, Json, Snapshot, TaskKey, ThreadRef
 from graphs.engine.responses import respond
-from graphs.engine.runner import GraphRunner, _blocking
+from graphs.engine.runner import GraphRunner
 from graphs.engine.state import encoded
 from graphs.engine.statuses import ENDED, ThreadStatus
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
-_END = object()
 
 
 async def ainvoke(
@@ -63,7 +59,7 @@ def invoke(
     graph: CompiledGraph, input: Any, config: Any = None, level: ResponseGranularity | str = ResponseGranularity.LOW
 ) -> dict[str, Any]:
     """`ainvoke` for code without an event loop."""
-    return _blocking(ainvoke(graph, input, config, level))
+    return blocking(ainvoke(graph, input, config, level))
 
 
 async def astream(
@@ -87,25 +83,7 @@ def stream(
     graph: CompiledGraph, input: Any, config: Any = None, level: ResponseGranularity | str = ResponseGranularity.LOW
 ) -> Iterator[StreamChunk]:
     """`astream` for code without an event loop. Where the reader stops, the run goes on to its pause or end."""
-    chunks: queue.Queue[Any] = queue.Queue()
-
-    async def pump() -> None:
-        async for chunk in astream(graph, input, config, level):
-            chunks.put(chunk)
-
-    def work() -> None:
-        try:
-            asyncio.run(pump())
-            chunks.put(_END)
-        except BaseException as error:  # noqa: BLE001 - raised again where the chunks are read
-            chunks.put(error)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=lambda: context.run(work), name="graph-stream", daemon=True).start()
-    while (chunk := chunks.get()) is not _END:
-        if isinstance(chunk, BaseException):
-            raise chunk
-        yield chunk
+    return iterated(astream(graph, input, config, level))
 
 
 async def aupdate_state(graph: CompiledGraph, config: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +115,7 @@ async def aupdate_state(graph: CompiledGraph, config: Any, values: Mapping[str, 
 
 def update_state(graph: CompiledGraph, config: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """`aupdate_state` for code without an event loop."""
-    return _blocking(aupdate_state(graph, config, values))
+    return blocking(aupdate_state(graph, config, values))
 
 
 # What a call is

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphs.engine import answers, effects, passing, samples
+from graphs.engine.blocking import blocking
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.errors import AnswerInvalid
 from graphs.engine.graph import CompiledGraph
@@ -18,7 +19,7 @@ from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.outputs import NOTHING, Event
 from graphs.engine.ports import Answer, Json
 from graphs.engine.results import GraphRunResult
-from graphs.engine.runner import Runner, _blocking
+from graphs.engine.runner import Runner
 from graphs.engine.statuses import Outcome, ThreadStatus
 from graphs.engine.workflow import compiled
 
@@ -103,7 +104,7 @@ async def arehearse(
 
 def rehearse(graph: Any, input: Any = None, **options: Any) -> Rehearsal:
     """`arehearse` for code without an event loop."""
-    return _blocking(arehearse(graph, input, **options))
+    return blocking(arehearse(graph, input, **options))
 
 
 class _Stage:

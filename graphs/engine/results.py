@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import queue
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphs.engine.blocking import iterated
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.ports import Emit, Json
 from graphs.engine.statuses import ThreadStatus
@@ -83,23 +82,7 @@ class GraphRunResultStreaming:
 
     def events(self) -> Iterator[Mapping[str, Any]]:
         """The same for code without an event loop; the run has a thread of its own."""
-        events: queue.Queue[Any] = queue.Queue()
-        outcome: list[Any] = []
-
-        def work() -> None:
-            try:
-                outcome.append(asyncio.run(self._run(events.put)))
-            except BaseException as error:  # noqa: BLE001 - raised again where the events are read
-                outcome.append(error)
-
-        thread = threading.Thread(target=work, name="graph-stream", daemon=True)
-        thread.start()
-        while (event := events.get()) is not _END:
-            yield event
-        thread.join()
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        self._result = outcome[0]
+        return iterated(self.stream_events())
 
     async def _run(self, put: Callable[[Any], None]) -> GraphRunResult:
         try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from graphs.engine import answers, failpoints, superstep, turns
+from graphs.engine.blocking import blocking
 from graphs.engine.cells import channel
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.context import running_task
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from graphs.engine.apps import RunEvent
     from graphs.engine.content import Content
 
-T = TypeVar("T")
 _NEXT_TURN = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
 
 
@@ -131,7 +129,7 @@ class GraphRunner:
         if stream:
             ready = self._identified()
             return GraphRunResultStreaming(ready.thread_id or "", lambda emit: ready._drive(input, resume, emit))
-        return _blocking(self.arun(input, resume=resume))
+        return blocking(self.arun(input, resume=resume))
 
     def _identified(self) -> GraphRunner:
         if self.compiled is None:
@@ -306,17 +304,17 @@ class Runner:
     @staticmethod
     def run_graph(graph: Any, input: Any = None, **options: Any) -> GraphRunResult:
         """`arun_graph` for code without an event loop."""
-        return _blocking(Runner.arun_graph(graph, input, **options))
+        return blocking(Runner.arun_graph(graph, input, **options))
 
     @staticmethod
     def run_graph_streamed(graph: Any, input: Any = None, **options: Any) -> GraphRunResultStreaming:
         """`arun_graph_streamed` for code without an event loop: read `.events()`."""
-        return _blocking(Runner.arun_graph_streamed(graph, input, **options))
+        return blocking(Runner.arun_graph_streamed(graph, input, **options))
 
     @staticmethod
     def run_graph_from_checkpoint(graph: Any, **options: Any) -> GraphRunResult:
         """`arun_graph_from_checkpoint` for code without an event loop."""
-        return _blocking(Runner.arun_graph_from_checkpoint(graph, **options))
+        return blocking(Runner.arun_graph_from_checkpoint(graph, **options))
 
     @staticmethod
     async def aretry_graph(graph: Any, *, checkpointer: Checkpointer, thread_id: str, **options: Any) -> GraphRunResult:
@@ -381,25 +379,3 @@ def _refuse_hidden_pause(result: GraphRunResult) -> None:
             f"a run started inside node {outer.node_id!r} waits for {len(result.interrupts)} answers; "
             "make its graph a node, so that its questions are the outer run's"
         )
-
-
-def _blocking(call: Coroutine[Any, Any, T]) -> T:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(call)
-    outcome: list[Any] = []
-
-    def work() -> None:
-        try:
-            outcome.append(asyncio.run(call))
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            outcome.append(error)
-
-    thread = threading.Thread(target=work, name="graph-run", daemon=True)
-    thread.start()
-    thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    found: T = outcome[0]
-    return found
