@@ -10,7 +10,8 @@ from graphs.agents.models import Model, ModelReply
 from graphs.agents.named import resolve
 from graphs.agents.tools import Tool
 from graphs.engine import canonical, effects, messages
-from graphs.engine.context import Context, counted
+from graphs.engine.context import Context
+from graphs.engine.counters import counted
 from graphs.engine.errors import SaysoError
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json

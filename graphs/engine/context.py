@@ -14,9 +14,10 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from graphs.engine import answers, canonical
+from graphs.engine.counters import counted
 from graphs.engine.errors import AmbiguousQuestion, PayloadError, QuestionChanged, SaysoError
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
-from graphs.engine.journal import MAX_REVISION, Journal, digest_of
+from graphs.engine.journal import MAX_REVISION, Journal, digest_of, is_note
 from graphs.engine.patches import Patches
 from graphs.engine.pool import Pool
 from graphs.engine.ports import JournalEntry, Json
@@ -24,8 +25,6 @@ from graphs.engine.state import StateView
 from graphs.engine.statuses import InterruptStatus
 
 REPLY_KEY = "__resume_reply__"
-#: Where the journal of a node holds what it yielded and which edits it knew (passing.py, patches.py).
-_OWN = frozenset({"state", "patched"})
 
 
 class Services(Protocol):
@@ -82,7 +81,7 @@ class Scope:
             # A timed-out thread cannot be stopped; what it asks or settles now would be mixed into a later attempt, and
             # what a branch does that its node has left behind at a pause would be written after the pause's commit.
             raise RuntimeError(f"this attempt of node {self.task.node_id!r} is over")
-        if not self.prefix and (key in _OWN or key.startswith("patched:")):
+        if not self.prefix and is_note(key):
             raise PayloadError(f"the engine keeps what it needs of a node under {key!r}; take another key", "key")
         full = f"{self.prefix}{key}"
         if len(full) > canonical.MAX_PLACE:
@@ -379,14 +378,6 @@ class Context:
                 # A loop that was stopped never answers, and this thread would keep its process from ending.
                 if future.done() or self.loop.is_closed():
                     raise
-
-
-def counted(usage: Mapping[str, Any]) -> dict[str, int]:
-    """What was used, where budgets can count it. Raises `PayloadError`."""
-    for name, used in usage.items():
-        if isinstance(used, bool) or not isinstance(used, int) or used < 0:
-            raise PayloadError(f"{used!r} where a whole number from 0 up says what was used", f"usage/{name}")
-    return dict(usage)
 
 
 async def _seen_through(write: asyncio.Future[None]) -> asyncio.CancelledError | None:

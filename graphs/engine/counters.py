@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from graphs.engine.cells import Draft
-from graphs.engine.errors import BudgetExceeded
-from graphs.engine.graph import Budgets
+from graphs.engine.errors import BudgetExceeded, PayloadError
 from graphs.engine.ports import Cells, Json, TaskResult
+
+if TYPE_CHECKING:
+    from graphs.engine.graph import Budgets
 
 CELL = "counters"
 _OVER = "over"
+
+
+def counted(usage: Mapping[str, Any]) -> dict[str, int]:
+    """What was used, where budgets can count it. Raises `PayloadError`."""
+    for name, used in usage.items():
+        if isinstance(used, bool) or not isinstance(used, int) or used < 0:
+            raise PayloadError(f"{used!r} where a whole number from 0 up says what was used", f"usage/{name}")
+    return dict(usage)
 
 
 def count(draft: Draft, budgets: Budgets, results: Sequence[TaskResult], seconds: float) -> dict[str, Json]:

@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphs.engine import canonical, counters, superstep
+from graphs.engine.blocking import blocking
 from graphs.engine.cells import channel, spell
 from graphs.engine.effects import HARMLESS
 from graphs.engine.errors import CannotFork, DefinitionChanged, PayloadError, UnknownThread
 from graphs.engine.graph import CompiledGraph
+from graphs.engine.journal import is_note
 from graphs.engine.ports import (
     Cells,
     Checkpointer,
@@ -33,16 +35,12 @@ from graphs.engine.ports import (
 )
 from graphs.engine.state import SET
 
-#: Keys of the engine's own notes in a journal, which are no effects.
-NOTES = ("state", "patched")
 Journals = Mapping[TaskKey, Sequence[JournalEntry]]
 
 
 def fork(graph: CompiledGraph, checkpointer: Checkpointer, thread_id: str, step: int, **options: Any) -> str:
     """`afork` for code without an event loop."""
-    from graphs.engine.runner import _blocking
-
-    return _blocking(afork(graph, checkpointer, thread_id, step, **options))
+    return blocking(afork(graph, checkpointer, thread_id, step, **options))
 
 
 async def afork(
@@ -137,7 +135,7 @@ def channels(cells: Cells) -> dict[str, Json]:
 
 def _is_effect(entry: JournalEntry) -> bool:
     settled = entry.state in ("done", "started") and entry.mode != HARMLESS
-    return settled and entry.key.partition(":")[0] not in NOTES
+    return settled and not is_note(entry.key)
 
 
 def _kept(entry: JournalEntry, thread_id: str) -> list[Json]:

@@ -103,6 +103,12 @@ class Journal:
             self._questions[place] = question
 
 
+def is_note(key: str) -> bool:
+    """Whether a node's entry under this key is the engine's own, and no effect: what the node yielded (passing.py), or
+    which edits it knew (patches.py)."""
+    return key in ("state", "patched") or key.startswith("patched:")
+
+
 def _of_child(key: str) -> bool:
     return key.startswith(CHILD) or f"/{CHILD}" in key
 

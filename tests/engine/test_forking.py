@@ -18,7 +18,7 @@ from graphs.engine.ports import ThreadRef
 from graphs.engine.runner import Runner
 from graphs.engine.state import StateView
 from graphs.engine.statuses import ThreadStatus
-from tests.engine.runs import Calls, resume, start
+from tests.engine.runs import Calls, one, resume, start
 
 Store = Any
 PARENT = ThreadRef("shop", "run-1")
@@ -190,3 +190,18 @@ def test_a_fork_is_made_without_an_event_loop_too() -> None:
     assert fork(graph, store, "run-1", 1, state={"price": 3}, new_thread_id="fork") == "fork"
     paused = Runner.run_graph_from_checkpoint(graph, checkpointer=store, thread_id="fork")
     assert paused.interrupts[0].value["effect"] == "hold"
+
+
+async def test_e25_an_effect_whose_key_begins_like_a_note_of_the_engine_asks_in_a_fork_too(store: Store) -> None:
+    calls = Calls()
+
+    async def node() -> Any:
+        await aonce("state:charge", lambda: calls.update(["charge"]))
+        return ask("Go on?").approved
+
+    graph = one(node)
+    await start(graph, store)
+    await afork(graph, store, "run-1", 0, new_thread_id="fork")
+    result = await Runner.arun_graph_from_checkpoint(graph, checkpointer=store, thread_id="fork")
+    assert [question.reason for question in result.interrupts] == ["effect_in_parent"]
+    assert calls == {"charge": 1}
