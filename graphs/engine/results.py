@@ -64,10 +64,15 @@ class GraphRunResultStreaming:
     def __init__(self, thread_id: str, drive: Callable[[Emit], Coroutine[Any, Any, GraphRunResult]]) -> None:
         self.thread_id = thread_id
         self._drive = drive
+        self._begun = False
         self._result: GraphRunResult | None = None
 
     async def stream_events(self) -> AsyncIterator[Mapping[str, Any]]:
-        """The events as they come. Whoever stops reading loses nothing: the run goes on to its pause or end (T21)."""
+        """The events as they come. Whoever stops reading loses nothing: the run goes on to its pause or end (T21).
+        RuntimeError where they were read before, which would run the thread once more."""
+        if self._begun:
+            raise RuntimeError("the events of a run are told once; run or resume the thread again for others")
+        self._begun = True
         events: asyncio.Queue[Any] = asyncio.Queue()
         driver = asyncio.ensure_future(self._run(events.put_nowait))
         _unread.add(driver)

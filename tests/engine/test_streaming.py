@@ -162,3 +162,14 @@ async def test_t21_a_run_that_breaks_off_unread_is_told_in_the_log_and_nowhere_e
     gc.collect()
     await asyncio.sleep(0)
     assert ("OSError" in caplog.text, reported, set(results._unread)) == (True, [], set())
+
+
+async def test_the_events_of_a_run_are_read_once_since_reading_them_runs_it(store: Store) -> None:
+    calls: Counter[str] = Counter()
+    streamed = await Runner.arun_graph_streamed(one(works(calls, "work")), "go", hooks=[store])
+    await drain(streamed)
+    with pytest.raises(RuntimeError, match="told once"):
+        await drain(streamed)
+    with pytest.raises(RuntimeError, match="told once"):
+        list(streamed.events())
+    assert calls["work"] == 1
