@@ -111,6 +111,8 @@ class _Call:
         self.scope = self._scope()
 
     async def run(self) -> Json:
+        """Its result block. Raises the pause of whatever it asks."""
+        self._leave_waiting()
         tool = self.box.tools.get(self.call["name"])
         if tool is None:
             return self._result("error", f"There is no tool named {self.call['name']!r}.")
@@ -122,6 +124,16 @@ class _Call:
         if isinstance(tool, LongRunningFunctionTool) and settled["status"] == "success":
             return self._given(self._wait(tool, settled))
         return self._result(settled["status"], settled["content"])
+
+    def _leave_waiting(self) -> None:
+        """Leave a call alone that waits for a person while only others of its batch were answered (G13)."""
+        news = self.ctx.news
+        own = [one for one in self.ctx.journal.record.interrupts if one.key.startswith(f"{self.place}/")]
+        if news is None or any(one.id in news for one in own):
+            return
+        pauses = [self.ctx.pause(one) for one in own if one.status in answers.OPEN]
+        if pauses:
+            raise pauses[0]
 
     async def _refused(self, tool: Tool) -> Json:
         """The result of a call that a hook or a person keeps from running, else None; the arguments are then final."""

@@ -305,3 +305,24 @@ async def test_t11_a_crash_leaves_the_ledger_as_an_answer_does(
     assert all(count <= 2 for count in ran.values())
     if place != "after_record_effect":
         assert ran == {"look 1": 1, "look 2": 1}
+
+
+async def test_t12_a_call_that_waits_is_left_alone_while_another_one_is_answered(store: Store) -> None:
+    calls: Counter[str] = Counter()
+
+    async def pay(n: int) -> Any:
+        calls[f"pay {n}"] += 1
+        return [interrupt(f"first {n}"), interrupt(f"second {n}")]
+
+    graph = till([[call("pay", n=1), call("pay", n=2), call("pay", n=3)], "done"], [pay], store)
+    response = await run(graph, "invoke", HELLO)
+    for _ in range(2):
+        ids = {one["value"]: one["id"] for one in response["meta"]["interrupts"]}
+        (id,) = [id for value, id in ids.items() if value.endswith("2")]
+        response = await graph.ainvoke({"resume": "yes", "interrupt_id": id}, CONFIG, "full")
+    assert calls == {"pay 1": 1, "pay 2": 3, "pay 3": 1}
+    for id in [one["id"] for one in response["meta"]["interrupts"]]:
+        response = await graph.ainvoke({"resume": "yes", "interrupt_id": id}, CONFIG, "full")
+    for id in [one["id"] for one in response["meta"]["interrupts"]]:
+        response = await graph.ainvoke({"resume": "yes", "interrupt_id": id}, CONFIG, "full")
+    assert (response["meta"]["status"], dict(calls)) == ("completed", {"pay 1": 3, "pay 2": 3, "pay 3": 3})
