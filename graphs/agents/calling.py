@@ -26,6 +26,7 @@ from graphs.engine.messages import Message
 from graphs.engine.ports import Json
 from graphs.engine.statuses import Outcome, TaskStatus
 from graphs.engine.task import failure_of, text_of
+from graphs.engine.together import all_ended, errors_of
 
 _NO = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.EXPIRED})
 #: A model that proposes a call which people have rejected so often is stopped instead of asking for ever (E10).
@@ -72,20 +73,11 @@ class Toolbox:
         exist or that is rejected is an error result (T13).
         """
         batch = [_Call(self, ctx, f"tool:{turn}.{index}", call) for index, call in enumerate(calls)]
-        running = [asyncio.create_task(one.run()) for one in batch]
-        try:
-            await asyncio.wait(running)
-        except asyncio.CancelledError:
-            for one in running:
-                one.cancel()
-            # An effect that is being recorded is recorded to its end; what the others end with is seen here.
-            await asyncio.wait(running)
-            raise
+        ended = await all_ended(one.run() for one in batch)
         _order(ctx, [f"{one.place}/" for one in batch])
-        errors = [error for one in running if (error := one.exception()) is not None]
-        for error in sorted(errors, key=lambda error: isinstance(error, GraphInterrupt)):
+        for error in sorted(errors_of(ended), key=lambda error: isinstance(error, GraphInterrupt)):
             raise error
-        return [one.result() for one in running]
+        return [one.result() for one in ended]
 
     def stop_repeated(self, messages: Sequence[Message]) -> None:
         """End the task as rejected where a call of the last batch was rejected as often as the limit says (E10)."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
@@ -38,6 +38,7 @@ from graphs.engine.state import StateView
 from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran
 from graphs.engine.task import TaskRun
+from graphs.engine.together import all_ended, errors_of
 
 _ENDS = {ThreadStatus.REJECTED: TaskStatus.REJECTED, ThreadStatus.CANCELLED: TaskStatus.CANCELLED}
 
@@ -146,7 +147,10 @@ class _Child:
         while applied.status is ThreadStatus.RUNNING:
             if left is not None and (left := left - 1) < 0:
                 raise BudgetExceeded(f"child {self.graph.id!r} used up its {self.graph.budgets.supersteps} supersteps")
-            ran = await _together([self._run_task(task) for task in superstep.plan(self.machine, {})])
+            ended = await all_ended(self._run_task(task) for task in superstep.plan(self.machine, {}))
+            for error in errors_of(ended):
+                raise error
+            ran = [one.result() for one in ended]
             passes.update({spell(one.task.key): one for one in ran})
             applied = superstep.apply(self.machine, ran)
         waiting = [one for one in passes.values() if one.waiting]
@@ -212,21 +216,6 @@ class _Child:
 
 class _Unsettled(Exception):  # not an error: the way out of an effect that is not over
     """A node of a child's graph waits, failed, or opened a nested graph."""
-
-
-async def _together(passes: list[Coroutine[Any, Any, Ran]]) -> list[Ran]:
-    running = [asyncio.ensure_future(one) for one in passes]
-    try:
-        await asyncio.wait(running)
-    except asyncio.CancelledError:
-        for one in running:
-            one.cancel()
-        await asyncio.wait(running)
-        raise
-    errors = [error for one in running if not one.cancelled() and (error := one.exception()) is not None]
-    if errors:
-        raise errors[0]
-    return [one.result() for one in running]
 
 
 class _Shared(Machine):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from graphs.agents.agent import Agent
 from graphs.agents.models import ModelReply
 from graphs.agents.tool_node import ToolNode
+from graphs.engine.asking import interrupt
 from graphs.engine.graph import Graph
 from graphs.engine.messages import Message
 from graphs.engine.runner import Runner
@@ -64,3 +66,22 @@ async def test_a_model_that_answers_wrongly_is_named_and_asked_again_by_a_retry(
     assert graph.checkpointer is not None
     result = await Runner.aretry_graph(graph, checkpointer=graph.checkpointer, thread_id="1")
     assert result.output == "mended"
+
+
+async def test_a_call_that_asked_beside_one_that_took_too_long_is_reported_nowhere_else() -> None:
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    async def asks() -> Any:
+        return interrupt("Go?")
+
+    reported: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, details: reported.append(details))
+    calls = Message.tool_call_message({"name": "slow"}, {"name": "asks"})
+    graph = Graph.new("shop").node("talk", lambda: calls).edge("talk", "tools").entry("talk")
+    response = await graph.node("tools", ToolNode([slow, asks]), timeout=0.01).compile().ainvoke({"messages": ["go"]})
+    assert response["meta"]["error"]["type"] == "node_timeout"
+    assert [one["value"] for one in response["meta"]["interrupts"]] == ["Go?"]
+    gc.collect()
+    await asyncio.sleep(0)
+    assert reported == []
