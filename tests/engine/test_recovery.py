@@ -18,6 +18,7 @@ from graphs.engine.failpoints import Crash
 from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.outputs import RequestInput
+from graphs.engine.pool import SHARED
 from graphs.engine.ports import Answer, ThreadRef
 from graphs.engine.runner import Runner
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
@@ -104,8 +105,16 @@ async def live_through(world: World, store: Store, reopen: Callable[[Store], Sto
                 return result, crashes
         except Crash:
             crashes += 1
+            await threads_ended()
             store = reopen(store)
     raise AssertionError("it never came to an end")
+
+
+async def threads_ended() -> None:
+    """A process that died has no threads left, so what a crash in process leaves running ends before the next life."""
+    executor, SHARED._executor = SHARED._executor, None
+    if executor is not None:
+        await asyncio.to_thread(executor.shutdown)
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3, 5])
