@@ -13,7 +13,7 @@ from graphs.engine.context import Context
 from graphs.engine.effects import MODES
 from graphs.engine.errors import DefinitionError
 from graphs.engine.functions import FunctionNode
-from graphs.engine.invocable import Invocable
+from graphs.engine.invocation.invocable import Invocable
 from graphs.engine.policies import ONCE, NodeRetryPolicy
 from graphs.engine.ports import Checkpointer
 
@@ -257,7 +257,7 @@ class CompiledGraph(Invocable):
 
     def mermaid(self) -> str:
         """The graph as Mermaid flowchart text (`graphs.mermaid`)."""
-        from graphs.engine import diagrams  # reads graphs, so it is above this file
+        from graphs.engine.inspection import diagrams  # reads graphs, so it is above this file
 
         return diagrams.mermaid(self)
 

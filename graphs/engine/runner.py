@@ -42,8 +42,8 @@ from graphs.engine.statuses import Outcome, ThreadStatus
 from graphs.engine.workflow import compiled
 
 if TYPE_CHECKING:
-    from graphs.engine.apps import RunEvent
-    from graphs.engine.content import Content
+    from graphs.engine.conversation.apps import RunEvent
+    from graphs.engine.conversation.content import Content
 
 _NEXT_TURN = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
 
@@ -245,8 +245,8 @@ class Runner:
     """
 
     def __init__(self, *, app: Any = None, agent: Any = None, app_name: str = "", session_service: Any = None) -> None:
-        from graphs.engine.apps import App
-        from graphs.engine.conversations import Conversations
+        from graphs.engine.conversation.apps import App
+        from graphs.engine.conversation.conversations import Conversations
 
         if (app is None) == (agent is None):
             raise DefinitionError("Runner(app=…) or Runner(agent=…): one of them")

@@ -12,7 +12,7 @@ from types import ModuleType
 
 from django.conf import settings
 
-from graphs.engine.apps import App
+from graphs.engine.conversation.apps import App
 from graphs.engine.errors import DefinitionError, SaysoError
 from graphs.engine.graph import CompiledGraph, Graph, NodeBody
 from graphs.engine.workflow import Workflow, compiled

@@ -20,9 +20,9 @@ from graphs.engine import failpoints
 from graphs.engine.asking import interrupt
 from graphs.engine.context import Context
 from graphs.engine.errors import AnswerMismatch
-from graphs.engine.granularity import StreamEvent
 from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.interrupts import Interrupt
+from graphs.engine.invocation.granularity import StreamEvent
 from graphs.engine.messages import Message
 from graphs.engine.outputs import Event
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphs.engine.asking import interrupt
-from graphs.engine.granularity import ResponseGranularity
 from graphs.engine.graph import CompiledGraph, Graph
+from graphs.engine.invocation.granularity import ResponseGranularity
 from graphs.engine.messages import Message
 
 Store = Any

@@ -10,10 +10,10 @@ import pytest
 
 from graphs.engine.asking import interrupt
 from graphs.engine.errors import AnswerMismatch
+from graphs.engine.invocation.responses import pending_interrupt
+from graphs.engine.invocation.swallowed import assert_no_pause_swallowed
 from graphs.engine.ports import ThreadRef
-from graphs.engine.responses import pending_interrupt
 from graphs.engine.statuses import Outcome
-from graphs.engine.swallowed import assert_no_pause_swallowed
 from tests.engine.calls import CONFIG, FULL, HELLO, SCHEMA, answered, asking, fork, paused, single
 from tests.engine.runs import Calls
 

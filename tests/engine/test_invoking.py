@@ -20,12 +20,12 @@ from graphs.engine.errors import (
     ThreadEnded,
     UnknownThread,
 )
-from graphs.engine.granularity import KINDS, ResponseGranularity, StreamEvent
 from graphs.engine.graph import Graph
+from graphs.engine.invocation.granularity import KINDS, ResponseGranularity, StreamEvent
+from graphs.engine.invocation.responses import pending_interrupt
 from graphs.engine.messages import Message
 from graphs.engine.outputs import Event, RequestInput
 from graphs.engine.ports import Answer, ThreadRef
-from graphs.engine.responses import pending_interrupt
 from graphs.engine.runner import Runner
 from graphs.engine.statuses import Outcome
 from tests.engine.calls import CONFIG, FULL, HELLO, LOW, PARTIAL, SCHEMA, answered, asking, paused, single

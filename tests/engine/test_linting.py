@@ -13,7 +13,7 @@ import graphs
 from graphs import FunctionNode, Graph, LongRunningFunctionTool, ToolNode, Workflow, lint, pauses
 from graphs.agents.agent import Agent
 from graphs.agents.tools import tool
-from graphs.engine import linting, passages, sources
+from graphs.engine.inspection import linting, passages, sources
 from graphs.library import moderation, refund, release, time_off
 from tests.engine import linted
 from tests.engine.runs import chain, fan, one

@@ -13,7 +13,7 @@ from graphs.agents.models import ScriptedModel
 from graphs.agents.tools import tool
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.errors import AnswerInvalid
-from graphs.engine.samples import simplest
+from graphs.engine.inspection.samples import simplest
 from graphs.engine.schemas import validate
 from graphs.library import moderation, refund, release, time_off
 from tests.engine.runs import chain, fan, one

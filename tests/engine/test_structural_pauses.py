@@ -10,10 +10,10 @@ import pytest
 from graphs.engine.context import Context
 from graphs.engine.errors import AnswerMismatch, DefinitionError, PayloadError, ThreadBusy, UnknownThread
 from graphs.engine.graph import CompiledGraph, Graph
+from graphs.engine.invocation.responses import pending_interrupt
 from graphs.engine.outputs import Event
 from graphs.engine.ports import TaskKey, ThreadRef
 from graphs.engine.replaying import compare
-from graphs.engine.responses import pending_interrupt
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 from tests.engine.runs import asks, resume, start, works
 

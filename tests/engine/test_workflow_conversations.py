@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from graphs.engine.apps import App, ResumabilityConfig, RunEvent
-from graphs.engine.content import Content, FunctionResponse, Part, types
 from graphs.engine.context import Context
-from graphs.engine.conversations import InMemorySessionService
+from graphs.engine.conversation.apps import App, ResumabilityConfig, RunEvent
+from graphs.engine.conversation.content import Content, FunctionResponse, Part, types
+from graphs.engine.conversation.conversations import InMemorySessionService
 from graphs.engine.errors import AlreadyAnswered, AnswerInvalid, AnswerMismatch, ThreadBusy, UnknownThread
 from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import Graph

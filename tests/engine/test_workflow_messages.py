@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphs.engine.content import Content, FunctionResponse, Part
 from graphs.engine.context import Context
+from graphs.engine.conversation.content import Content, FunctionResponse, Part
 from graphs.engine.errors import AnswerMismatch, DefinitionError, PayloadError, SaysoError, UnknownThread
 from graphs.engine.outputs import RequestInput
 from graphs.engine.runner import Runner

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from graphs.engine import replaying
-from graphs.engine.apps import App, ResumabilityConfig, RunEvent
 from graphs.engine.checkpointers.replayed import replayed
-from graphs.engine.content import Content, FunctionResponse, Part
 from graphs.engine.context import Context
+from graphs.engine.conversation.apps import App, ResumabilityConfig, RunEvent
+from graphs.engine.conversation.content import Content, FunctionResponse, Part
 from graphs.engine.effects import aonce
 from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import CompiledGraph

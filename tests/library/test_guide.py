@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from graphs.engine import linting
 from graphs.engine.graph import CompiledGraph
+from graphs.engine.inspection import linting
 
 FILE = Path(__file__).parent.parent.parent / "graphs" / "library" / "README.md"
 GUIDE = FILE.read_text(encoding="utf-8")

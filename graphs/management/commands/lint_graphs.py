@@ -10,12 +10,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from graphs.engine import linting
-from graphs.engine.diagrams import mermaid
 from graphs.engine.errors import SaysoError
 from graphs.engine.graph import CompiledGraph
-from graphs.engine.linting import Finding, LookedOver, Pause
-from graphs.engine.rehearsal import Rehearsal, rehearse
+from graphs.engine.inspection import linting
+from graphs.engine.inspection.diagrams import mermaid
+from graphs.engine.inspection.linting import Finding, LookedOver, Pause
+from graphs.engine.inspection.rehearsal import Rehearsal, rehearse
 from graphs.engine.statuses import ThreadStatus
 from graphs.library import registry
 from graphs.models import ApprovalQueue

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from graphs.engine.inspection.sources import Scope
 from graphs.engine.interrupts import GraphInterrupt
-from graphs.engine.sources import Scope
 
 
 @dataclass(frozen=True)

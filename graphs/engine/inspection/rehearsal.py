@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphs.engine import answers, effects, passing, samples
+from graphs.engine import answers, effects, passing
 from graphs.engine.blocking import blocking
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.errors import AnswerInvalid
 from graphs.engine.graph import CompiledGraph
+from graphs.engine.inspection import samples
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.outputs import NOTHING, Event
 from graphs.engine.ports import Answer, Json

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from graphs.engine import answers, canonical, events, schemas
-from graphs.engine.apps import App, EventActions, RunEvent, call_id, call_of
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from graphs.engine.checkpointers.replayed import replayed
-from graphs.engine.content import Content, FunctionResponse, Part
+from graphs.engine.conversation.apps import App, EventActions, RunEvent, call_id, call_of
+from graphs.engine.conversation.content import Content, FunctionResponse, Part
 from graphs.engine.errors import AnswerMismatch, DefinitionError, ThreadExists, UnknownThread
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import GraphResume, Interrupt

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphs.engine.content import REQUEST_INPUT, Content, FunctionCall, Part
+from graphs.engine.conversation.content import REQUEST_INPUT, Content, FunctionCall, Part
 from graphs.engine.errors import DefinitionError
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import Interrupt

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphs.engine import asking, branches, schemas, sources
+from graphs.engine import asking, schemas
 from graphs.engine.errors import DefinitionError, SaysoError
 from graphs.engine.functions import FunctionNode
 from graphs.engine.graph import CompiledGraph, Graph, NodeBody, Place
-from graphs.engine.passages import through
-from graphs.engine.sites import Passage, Question, argument
-from graphs.engine.sources import UNKNOWN
+from graphs.engine.inspection import branches, sources
+from graphs.engine.inspection.passages import through
+from graphs.engine.inspection.sites import Passage, Question, argument
+from graphs.engine.inspection.sources import UNKNOWN
 from graphs.engine.workflow import compiled
 
 ERROR, WARNING, NOTE = "error", "warning", "note"

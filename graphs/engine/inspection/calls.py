@@ -10,9 +10,9 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from graphs.engine import asking, effects
+from graphs.engine.inspection.sources import CONTEXT, UNKNOWN, Body, Scope
 from graphs.engine.interrupts import GraphInterrupt
 from graphs.engine.outputs import RequestInput
-from graphs.engine.sources import CONTEXT, UNKNOWN, Body, Scope
 
 #: What a call does to whoever is outside, told by the first word of its name.
 VERBS = frozenset(

@@ -7,10 +7,10 @@ from typing import Any
 
 from graphs.engine import events, messages
 from graphs.engine.cells import channel
-from graphs.engine.granularity import KINDS, ResponseGranularity, StreamChunk, StreamEvent
+from graphs.engine.invocation.granularity import KINDS, ResponseGranularity, StreamChunk, StreamEvent
+from graphs.engine.invocation.responses import as_json, channels_of, meta_of, said, state_of
 from graphs.engine.messages import Message
 from graphs.engine.ports import Cells
-from graphs.engine.responses import as_json, channels_of, meta_of, said, state_of
 from graphs.engine.results import GraphRunResult
 from graphs.engine.statuses import ThreadStatus
 

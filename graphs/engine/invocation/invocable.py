@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from graphs.engine.granularity import ResponseGranularity, StreamChunk
+from graphs.engine.invocation.granularity import ResponseGranularity, StreamChunk
 
 if TYPE_CHECKING:
     from graphs.engine.graph import CompiledGraph
@@ -15,7 +15,7 @@ _LOW = ResponseGranularity.LOW
 
 
 class Invocable:
-    """The calls of a compiled graph (seed 001). `graphs.engine.invoking` does the work and says what each raises.
+    """The calls of a compiled graph (seed 001). `invocation.invoking` does the work and says what each raises.
 
     `input` is `{"messages": […], other channels …}`, or an answer: `{"resume": value}` where one question is open,
     `{"resume": value, "interrupt_id": id}`, or `{"resume": {id: value, …}}`, where every key is an interrupt's UUID. A
@@ -29,7 +29,7 @@ class Invocable:
     ) -> dict[str, Any]:
         """Run until the thread pauses or ends, and return what the level tells: `messages` and `meta`, from PARTIAL on
         `context` and `summary`, in FULL the `state`. Failures of nodes are in `meta` (T23, T24, T31, T32)."""
-        from graphs.engine import invoking
+        from graphs.engine.invocation import invoking
 
         return await invoking.ainvoke(self._graph, input, config, response_granularity)
 
@@ -37,7 +37,7 @@ class Invocable:
         self, input: Given, config: Given = None, response_granularity: ResponseGranularity | str = _LOW
     ) -> dict[str, Any]:
         """`ainvoke` for code without an event loop."""
-        from graphs.engine import invoking
+        from graphs.engine.invocation import invoking
 
         return invoking.invoke(self._graph, input, config, response_granularity)
 
@@ -46,7 +46,7 @@ class Invocable:
     ) -> AsyncIterator[StreamChunk]:
         """The same, told chunk by chunk; the last one carries `meta`. A pause is stored before its chunk (T20), and
         whoever stops reading loses nothing (T21)."""
-        from graphs.engine import invoking
+        from graphs.engine.invocation import invoking
 
         return invoking.astream(self._graph, input, config, response_granularity)
 
@@ -54,19 +54,19 @@ class Invocable:
         self, input: Given, config: Given = None, response_granularity: ResponseGranularity | str = _LOW
     ) -> Iterator[StreamChunk]:
         """`astream` for code without an event loop; the run has a thread of its own."""
-        from graphs.engine import invoking
+        from graphs.engine.invocation import invoking
 
         return invoking.stream(self._graph, input, config, response_granularity)
 
     async def aupdate_state(self, config: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
         """Set state channels, whole, while the thread is paused before or after a node (T17); returns the channels."""
-        from graphs.engine import invoking
+        from graphs.engine.invocation import invoking
 
         return await invoking.aupdate_state(self._graph, config, values)
 
     def update_state(self, config: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
         """`aupdate_state` for code without an event loop."""
-        from graphs.engine import invoking
+        from graphs.engine.invocation import invoking
 
         return invoking.update_state(self._graph, config, values)
 

@@ -15,7 +15,6 @@ from typing import Any
 from graphs.engine import messages, superstep
 from graphs.engine.blocking import blocking, iterated
 from graphs.engine.cells import channel, spell
-from graphs.engine.chunks import Teller
 from graphs.engine.errors import (
     AnswerMismatch,
     DefinitionChanged,
@@ -24,15 +23,16 @@ from graphs.engine.errors import (
     ThreadEnded,
     UnknownThread,
 )
-from graphs.engine.granularity import ResponseGranularity, StreamChunk
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import GraphResume, Interrupt
+from graphs.engine.invocation.chunks import Teller
+from graphs.engine.invocation.granularity import ResponseGranularity, StreamChunk
+from graphs.engine.invocation.responses import respond
 from graphs.engine.journal import open_questions
 from graphs.engine.machine import Machine
 from graphs.engine.messages import Message
 from graphs.engine.outputs import NOTHING
 from graphs.engine.ports import Checkpointer, Commit, Json, Snapshot, TaskKey, ThreadRef
-from graphs.engine.responses import respond
 from graphs.engine.runner import GraphRunner
 from graphs.engine.state import encoded
 from graphs.engine.statuses import ENDED, ThreadStatus

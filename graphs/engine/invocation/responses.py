@@ -7,8 +7,8 @@ from typing import Any
 
 from graphs.engine import canonical, messages
 from graphs.engine.checkpointers.rules import interrupt_from_json, interrupt_to_json
-from graphs.engine.granularity import ResponseGranularity
 from graphs.engine.interrupts import Interrupt
+from graphs.engine.invocation.granularity import ResponseGranularity
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
 from graphs.engine.results import GraphRunResult

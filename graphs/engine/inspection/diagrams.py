@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphs.engine.graph import CompiledGraph, Place
-from graphs.engine.linting import pauses
+from graphs.engine.inspection.linting import pauses
 from graphs.engine.workflow import compiled
 
 #: Around a label by what a node is: `asks` can pause, `gated` always does, `agent` runs a model's loop.

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from graphs.engine import calls, sources
 from graphs.engine.functions import FunctionNode
-from graphs.engine.sites import Passage, Question, Site, argument, hides, suppresses
-from graphs.engine.sources import UNKNOWN, Body, Scope
+from graphs.engine.inspection import calls, sources
+from graphs.engine.inspection.sites import Passage, Question, Site, argument, hides, suppresses
+from graphs.engine.inspection.sources import UNKNOWN, Body, Scope
 
 _DEEPEST, _MOST = 12, 1_000
 _STARTERS = frozenset({"create_task", "ensure_future", "submit", "to_thread", "run_in_executor", "Thread", "map"})
