@@ -241,16 +241,7 @@ class _Call:
 
     def _deferred(self, raised: Interrupt) -> Json:
         """A tool that raised a pause itself has nobody to hand the answer to: the answer is the tool's result."""
-        draft = asking.build(
-            self.scope,
-            raised.style,
-            raised.question,
-            payload=raised.value,
-            schema=raised.response_schema,
-            reason=raised.reason,
-            kind=raised.kind,
-            metadata=raised.metadata,
-        )
+        draft = asking.adopted(self.scope, raised)
         return answers.delivered(self.ctx.pose(draft, f"{self.scope.prefix}raised", 0))
 
     # A tool whose result a person gives

@@ -146,6 +146,24 @@ def build(
     return draft
 
 
+def adopted(scope: Scope, raised: Interrupt) -> Interrupt:
+    """The question that somebody made and raised themselves, checked as every other one (G38)."""
+    return build(
+        scope,
+        raised.style,
+        raised.question,
+        payload=raised.value,
+        schema=raised.response_schema,
+        reason=raised.reason,
+        kind=raised.kind,
+        metadata=raised.metadata,
+        queue=raised.queue,
+        name=raised.name,
+        interrupt_id=raised.interrupt_id,
+        tool_call_id=raised.tool_call_id,
+    )
+
+
 def request(scope: Scope, asked: RequestInput) -> Interrupt:
     """The question of a `RequestInput`."""
     return build(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, Protocol
 
 from graphs.engine import answers, asking, canonical, effects, routing
@@ -206,8 +206,8 @@ class NodePass:
             given = await self.host.pool.run(lambda: binder.call(self.ctx, value, error))
             self._take(await given if inspect.isawaitable(given) else given)
 
-    def _drain(self, items: Iterator[Any]) -> None:
-        for item in items:
+    def _drain(self, items: Generator[Any, None, Any]) -> None:
+        for item in _with_return(items):
             self._take(item)
 
     def _take(self, given: Any) -> None:
@@ -248,6 +248,13 @@ class NodePass:
         return routing.targets(
             self.place.graph, self.node.id, given.output, given.route, given.has_route, self.ctx.state, self.ctx.context
         )
+
+
+def _with_return(items: Generator[Any, None, Any]) -> Generator[Any, None, None]:
+    """All that a generator gives: what it returns at its end is given like what it yields (W02)."""
+    returned = yield from items
+    if returned is not None:
+        yield returned
 
 
 def _answer_of(questions: list[Interrupt]) -> Any:

@@ -127,27 +127,11 @@ class TaskRun:
         """Place a question that the node raised by itself (G38): its answer comes back in the envelope."""
         number = len([one for one in self.journal.questions() if one.key == "raised" and one.decision is not None])
         try:
-            self.ctx.pose(self._draft_of(raised), "raised", number)
+            self.ctx.pose(asking.adopted(self.ctx.scope, raised), "raised", number)
         except SaysoError as error:
             self.ctx.fault = error
         except GraphInterrupt:
             return  # noted in ctx.raised, as for every other question
-
-    def _draft_of(self, raised: Interrupt) -> Interrupt:
-        return asking.build(
-            self.ctx.scope,
-            raised.style,
-            raised.question,
-            payload=raised.value,
-            schema=raised.response_schema,
-            reason=raised.reason,
-            kind=raised.kind,
-            metadata=raised.metadata,
-            queue=raised.queue,
-            name=raised.name,
-            interrupt_id=raised.interrupt_id,
-            tool_call_id=raised.tool_call_id,
-        )
 
     async def _open_raised(self) -> tuple[Interrupt, ...]:
         await self.current.keep_states()

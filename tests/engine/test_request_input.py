@@ -263,3 +263,18 @@ async def test_g12_superstep_policy_stops_after_the_step_that_asked(store: Store
     await start(graph, store)
     snapshot = await store.load(ThreadRef("fan", "run-1"))
     assert snapshot.step == 2
+
+
+async def test_w02_what_a_generator_returns_is_given_like_what_it_yields(store: Store) -> None:
+    def asks_at_its_end() -> Any:
+        yield Event(state={"mood": "calm"})
+        return RequestInput("late", "And now?")
+
+    def says_at_its_end(node_input: Any, ctx: Context) -> Any:
+        yield Event(state={"mood": "gay"})
+        return [node_input, ctx.state["mood"]]
+
+    graph = chain([("asks", asks_at_its_end), ("says", says_at_its_end)])
+    paused = await start(graph, store)
+    assert [one.interrupt_id for one in paused.interrupts] == ["late"]
+    assert (await resume(graph, store, {"late": "yes"})).output == ["yes", "gay"]
