@@ -166,7 +166,7 @@ def validate(interrupt: Interrupt, given: Given) -> Any:
     except AnswerInvalid as error:
         raise AnswerRefused(str(interrupt.pk), error.problems) from None
     except PayloadError as error:
-        raise AnswerRefused(str(interrupt.pk), [(error.path, str(error))]) from None
+        raise AnswerRefused(str(interrupt.pk), [(error.path, error.reason)]) from None
 
 
 def record(prepared: list[Prepared], actor: Actor, channel: str, submission_key: str | None) -> list[Receipt]:

@@ -20,11 +20,13 @@ class DefinitionError(SaysoError):
 
 
 class PayloadError(SaysoError):
-    """A value is not JSON, or is past a bound; `path` is the JSON pointer of the offending place (Z21, Z48)."""
+    """A value is not JSON, or is past a bound; `path` is the JSON pointer of the offending place (Z21, Z48), `reason`
+    what is wrong there, for whoever shows the place by itself."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(f"{message} (at {path or '/'})")
         self.path = path
+        self.reason = message
 
 
 class SchemaError(SaysoError):

@@ -118,6 +118,21 @@ def _reduced(channel: Channel, name: str, current: Json, value: Json) -> Json:
         raise PayloadError(f"the reducer {channel.reducer!r} cannot take this: {error}", f"state/{name}") from error
 
 
+def misfit(declared: Mapping[str, Channel], name: str, value: Json) -> str:
+    """Why a person cannot set a channel to this: the next write would be reduced into it, and fail or garble it; empty
+    where it fits. What a reducer of the author's own takes only that reducer knows."""
+    channel = rule(declared, name)
+    if value is None or channel.function is not None or channel.reducer == "last":
+        return ""
+    if channel.appends:
+        return "" if isinstance(value, list) else f"the channel {name!r} is appended to, so it takes a list"
+    if channel.reducer == "merge":
+        return "" if isinstance(value, dict) else f"the channel {name!r} is merged into, so it takes an object"
+    if type(channel.default) not in (int, float) or type(value) in (int, float):
+        return ""
+    return f"the channel {name!r} is added to, so it takes a number"
+
+
 def tail(value: Json) -> list[Json]:
     """What one write adds to an appending channel: a list adds its items, anything else itself."""
     return value if isinstance(value, list) else [value]

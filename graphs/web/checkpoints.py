@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ from graphs.engine.statuses import ENDED, ThreadStatus
 from graphs.models import Checkpoint, Task, Thread
 from graphs.permissions import can
 from graphs.web.definitions import labels
-from graphs.web.editing import same
+from graphs.web.editing import editable, same
 from graphs.web.errors import answers_refusals
 from graphs.web.forms.reading import loads
 from graphs.web.people import person
@@ -145,7 +145,8 @@ def make(request: HttpRequest, thread: Thread, origin: actions.Origin) -> HttpRe
 
 
 def written(origin: actions.Origin) -> str:
-    return json.dumps(dict(origin.channels), indent=2, ensure_ascii=False)
+    shown = {name: value for name, value in origin.channels.items() if editable(value)}
+    return json.dumps(shown, indent=2, ensure_ascii=False)
 
 
 def edited(text: str, origin: actions.Origin) -> dict[str, Any]:
@@ -173,10 +174,12 @@ def shown(
         "origin": origin,
         "checkpoint": Checkpoint.objects.filter(thread=thread, step=origin.step).only("at").first(),
         "next": [names.get(path, path) for path in origin.next],
-        "effects": [(names.get(path, path), name) for path, name in origin.effects],
+        "effects": list(Counter((names.get(path, path), key) for path, key in origin.effects).items()),
+        "effect_count": len(origin.effects),
         # What it does from here on no fork of it can know of.
         "goes_on": ThreadStatus(thread.status) not in {*ENDED, ThreadStatus.SUSPENDED, ThreadStatus.QUARANTINED},
         "text": text,
+        "large": [name for name, one in origin.channels.items() if not editable(one)],
         "key": key,
         "problem": problem,
     }

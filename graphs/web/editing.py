@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphs.engine.cells import channel
+from graphs.engine.state import Channel, misfit
 from graphs.library import registry
 from graphs.models import Interrupt, Thread
 from graphs.models.moves import ANSWERABLE
 from graphs.web import state
-from graphs.web.forms import Field, build
-from graphs.web.reading import humanise
+from graphs.web.forms import Field, Problem, build
+from graphs.web.reading import escape_token, humanise
 
 #: A larger value is for programs; the page shows it on the thread's State tab and leaves it as it is.
 MOST_EDITED = 64 * 1024
@@ -31,6 +32,7 @@ class Edited:
 
     step: int
     channels: Mapping[str, Any]
+    declared: Mapping[str, Channel]
 
     def form(self) -> Field | None:
         """One field a channel, of the kind that its value is; None where there is no state."""
@@ -41,6 +43,12 @@ class Edited:
         needed = [name for name, value in given if not isinstance(value, str)]
         return build({"type": "object", "properties": properties, "required": needed})
 
+    def misfits(self, value: Any) -> list[Problem]:
+        """What of an answer's edits the channels could not be written on with, beside the field of each."""
+        edits = value.get("state", {}) if isinstance(value, Mapping) else {}
+        found = [(name, misfit(self.declared, name, edited)) for name, edited in edits.items()]
+        return [Problem(f"/{escape_token(name)}", f"{why[:1].upper()}{why[1:]}.") for name, why in found if why]
+
 
 def state_of(interrupt: Interrupt, step: int | None = None) -> Edited | None:
     """The state that a structural pause goes on with, by the checkpoint that was shown or the newest; None for other
@@ -49,26 +57,31 @@ def state_of(interrupt: Interrupt, step: int | None = None) -> Edited | None:
         return None
     newest = interrupt.thread.step
     step = newest if step is None or step > newest else step
-    return Edited(step, channels(interrupt, step))
+    known = declared(interrupt.thread, interrupt.task.path)
+    return Edited(step, channels(interrupt, step, known), known)
 
 
-def channels(interrupt: Interrupt, step: int) -> dict[str, Any]:
+def channels(interrupt: Interrupt, step: int, known: Mapping[str, Channel]) -> dict[str, Any]:
     """The state channels that the pause's node reads and writes, as checkpoint `step` left them: those of the graph it
     lies in, declared ones also where nothing was written to them yet."""
     cells = state.at(interrupt.thread, step)
     task = cells.get(f"task:{interrupt.task.path}#{interrupt.task.visit}") or {}
     prefix = channel(task.get("f", ""), "")
-    found = declared(interrupt.thread, interrupt.task.path)
+    found = {name: one.default for name, one in known.items()}
     found |= {name.removeprefix(prefix): value for name, value in cells.items() if name.startswith(prefix)}
-    return {name: value for name, value in sorted(found.items()) if len(json.dumps(value)) <= MOST_EDITED}
+    return {name: value for name, value in sorted(found.items()) if editable(value)}
 
 
-def declared(thread: Thread, path: str) -> dict[str, Any]:
+def editable(value: Any) -> bool:
+    return len(json.dumps(value)) <= MOST_EDITED
+
+
+def declared(thread: Thread, path: str) -> Mapping[str, Channel]:
     try:
         place = registry.pinned(thread.graph_id, thread.fingerprint).places.get(path)
     except registry.UnknownGraph:
         return {}
-    return {} if place is None else {name: one.default for name, one in place.graph.channels.items()}
+    return {} if place is None else place.graph.channels
 
 
 def kind(value: Any) -> Mapping[str, str]:

@@ -105,7 +105,7 @@ def start(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpRespon
         except (InputInvalid, AnswerInvalid) as error:
             problems = [Problem(pointer, message) for pointer, message in error.problems]
         except PayloadError as error:
-            problems = [Problem(error.path, str(error))]
+            problems = [Problem(error.path, error.reason)]
         except Refused as error:
             return refused(request, error)
         else:

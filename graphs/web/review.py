@@ -151,7 +151,7 @@ def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
         submission.blame([Problem(pointer, message) for pointer, message in error.problems])
         return again(request, interrupt, submission)
     except PayloadError as error:
-        submission.blame([Problem(error.path, str(error))])
+        submission.blame([Problem(error.path, error.reason)])
         return again(request, interrupt, submission)
     except Refused as error:
         return conflict(request, interrupt, submission, error)

@@ -35,10 +35,11 @@ class Submission:
     @classmethod
     def read(cls, interrupt: Interrupt, posted: Mapping[str, str]) -> Submission:
         """Take a posted form apart. Fields that the card did not offer are ignored (S09)."""
-        card = asking.card(interrupt, editing.state_of(interrupt, shown_step(posted)))
+        edited = editing.state_of(interrupt, shown_step(posted))
+        card = asking.card(interrupt, edited)
         key = posted.get("key", "")
         found = cls(interrupt, posted, card, card.act(posted.get("act", "")), key if KEY.fullmatch(key) else "")
-        problems = found._read()
+        problems = found._read() + (edited.misfits(found.value) if edited else [])
         if len(posted.get("comment", "")) > MOST_COMMENT:
             problems.append(Problem("#comment", f"A comment has at most {MOST_COMMENT} characters."))
         if "\x00" in posted.get("comment", ""):

@@ -13,11 +13,13 @@ from graphs.actions.supersteps import DjangoCheckpointer
 from graphs.engine.asking import ask
 from graphs.engine.context import Context
 from graphs.engine.graph import CompiledGraph, Graph
-from graphs.engine.state import StateView
+from graphs.engine.state import Channel, StateView
 from graphs.engine.statuses import Outcome
 from graphs.jobs.threads import advance
 from graphs.library import registry
 from graphs.models import Interrupt, Thread
+
+STATE = {"price": "last", "log": "append", "sums": "merge", "count": Channel("add", 0)}
 
 
 def register(monkeypatch: pytest.MonkeyPatch, *graphs: CompiledGraph) -> None:
@@ -47,7 +49,7 @@ def order(
             return {"paid": 0, "why": value["comment"]}
         return {"paid": ctx.once("transfer", lambda: state["price"], mode="at_most_once")}
 
-    graph = Graph.new("order", version=f"{names[0]}", state={"price": "last"}, queue="finance")
+    graph = Graph.new("order", version=f"{names[0]}", state=STATE, queue="finance")
     for name, body in zip(names, (read, agree, pay), strict=True):
         graph.node(name, body)
     return graph.edge(names[0], names[1]).edge(names[1], names[2]).entry(names[0]).terminal(names[2]).compile()

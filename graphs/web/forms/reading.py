@@ -178,9 +178,18 @@ def loads(text: str) -> Any:
     if deepest > MOST_NESTED * 2:
         raise ValueError("This JSON is nested too deeply.")
     try:
-        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
+        return json.loads(text, parse_int=_integer, parse_constant=_refuse, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        raise ValueError(f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+        # Some of its messages end in a preposition of their own.
+        what = error.msg.removesuffix(" at")
+        raise ValueError(f"This is not JSON: {what} at line {error.lineno}, column {error.colno}.") from None
+
+
+def _integer(text: str) -> int:
+    # Past the digits that Python reads at all, its refusal would tell people of interpreters.
+    if not WHOLE.fullmatch(text):
+        raise ValueError("A number in this JSON is too large.")
+    return int(text)
 
 
 def _refuse(name: str) -> Any:
