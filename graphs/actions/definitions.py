@@ -104,14 +104,17 @@ def migrate(
 ) -> Thread:
     """Move one waiting thread to `target` by renaming its nodes, all of it or nothing; its questions stay open.
 
-    One that waited for its version is ready again. Raises NotFound or NotAllowed, NotPossible (it runs or has ended),
-    CannotMigrate naming the node.
+    One that waited for its version is ready again. Raises NotFound or NotAllowed, NotPossible (it runs, has ended or is
+    there already), CannotMigrate naming the node.
     """
     require(actor, "migrate", thread)
     with transaction.atomic():
         locked = lock(thread)
         if locked.status not in MOVABLE:
             raise NotPossible(f"Only a waiting thread can be migrated; this one is {locked.get_status_display()}.")
+        if locked.fingerprint == target.fingerprint:
+            # Somebody else has just moved it; to rename its nodes once more could undo that.
+            raise NotPossible("This thread is on that definition already.")
         before, after = plan(locked, target, names)
         write(locked, target, before, after, names)
         rename(locked, names)

@@ -113,7 +113,8 @@ def test_z44_a_waiting_thread_is_moved_by_renaming_its_nodes(
     assert "would be moved" in said("migrate_threads", "order", map=MAP, dry_run=True)
     paused.refresh_from_db()
     assert paused.step == step and not AuditEntry.objects.filter(action="migrate").exists()
-    assert "1 moved to version fetch" in said("migrate_threads", "order", map=MAP)
+    told = said("migrate_threads", "order", map=MAP)
+    assert "read to fetch" in told and "1 moved to version fetch" in told
     paused.refresh_from_db()
     assert (paused.status, paused.fingerprint, paused.graph_version, paused.step) == (
         ThreadStatus.INTERRUPTED, new.fingerprint, "fetch", step + 1
@@ -148,6 +149,30 @@ def test_a_thread_that_waits_for_its_version_goes_on_when_it_is_moved(
     assert (paused.status, paused.output, paused.error) == (ThreadStatus.COMPLETED, {"paid": 180}, None)
 
 
+def test_a_thread_that_somebody_has_just_moved_is_not_moved_back(
+    paused: Thread, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = graphs.order(names=("agree", "read", "pay"))
+    graphs.register(monkeypatch, new)
+    swap = {"read": "agree", "agree": "read"}
+    both = list(definitions.movable("order", new)), list(definitions.movable("order", new))
+    definitions.migrate(people.operator, both[0][0], new, swap)
+    with pytest.raises(NotPossible, match="on that definition already"):
+        definitions.migrate(people.operator, both[1][0], new, swap)
+    assert dict(Task.objects.values_list("path", "status")) == {"agree": "finished", "read": "waiting"}
+    assert AuditEntry.objects.filter(action="migrate").count() == 1
+
+
+def test_a_thread_is_replayed_with_the_version_that_it_runs_on(
+    paused: Thread, people: People, old: CompiledGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = graphs.order(names=RENAMED)
+    graphs.register(monkeypatch, old, new)
+    assert said("replay", "--all") == f"{paused.step} checkpoints of 1 threads agree with their logs.\n"
+    said("migrate_threads", "order", map=MAP)
+    assert f"cannot be replayed before step {paused.step + 1}" in said("replay", "--all")
+
+
 def test_two_nodes_that_change_names_keep_their_own_tasks(
     paused: Thread, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +204,7 @@ def test_z44_what_does_not_fit_is_refused_by_name_and_stays(paused: Thread, monk
         (["order", "--to", "77"], "No graph 'order' of version 77"),
         (["order", "--map", "read"], "write it as OLD=NEW"),
         (["order", "--map", "read=pay", "--map", "read=agree"], "read is mapped already"),
+        (["order", "--map", "read=pay", "--map", "read =agree"], "read is mapped already"),
         (["order", "--map", "read=nowhere"], "has no node 'nowhere'"),
     ],
 )

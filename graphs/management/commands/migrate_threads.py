@@ -52,11 +52,12 @@ class Command(BaseCommand):
             raise CommandError(f"{refused} of them do not fit; map the nodes that are named above.", returncode=1)
 
     def move(self, thread: Thread, target: CompiledGraph, names: dict[str, str], dry_run: bool) -> None:
+        before = thread.graph_version or "?"
         if dry_run:
             definitions.plan(thread, target, names)
         else:
             definitions.migrate(OPERATOR, thread, target, names)
-        self.stdout.write(f"{thread.thread_id}: {thread.graph_version or '?'} to {target.version}")
+        self.stdout.write(f"{thread.thread_id}: {before} to {target.version}")
 
 
 def definition(graph_id: str, version: str | None) -> CompiledGraph:
@@ -72,12 +73,12 @@ def mapping(given: Iterable[str]) -> dict[str, str]:
     """The pairs of `--map`. One that is no pair, or that names a node twice, is an error of the caller's."""
     names: dict[str, str] = {}
     for pair in given:
-        old, found, new = pair.partition("=")
+        old, found, new = (part.strip() for part in pair.partition("="))
         if not found or not old:
             raise CommandError(f"--map {pair}: write it as OLD=NEW.")
         if old in names:
             raise CommandError(f"--map {pair}: {old} is mapped already.")
-        names[old.strip()] = new.strip()
+        names[old] = new
     return names
 
 

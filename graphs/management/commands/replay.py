@@ -57,7 +57,7 @@ def find(named: str) -> Thread:
 def replay(thread: Thread) -> tuple[int, str, bool]:
     """How many checkpoints agree, what there is to say, and whether that is a problem."""
     try:
-        graph = registry.get(thread.graph_id)
+        graph = registry.pinned(thread.graph_id, thread.fingerprint)
         ref = ThreadRef(thread.graph_id, thread.thread_id)
         compared = async_to_sync(replaying.compare)(graph, DjangoCheckpointer(), ref)
     except (UnknownGraph, CannotReplay) as error:
