@@ -142,7 +142,7 @@ class ThreadAdmin(ReadOnlyAdmin):
     def _each(self, request: HttpRequest, chosen: QuerySet[tables.Thread], act: Any, word: str) -> None:
         for thread in chosen:
             try:
-                act(request.user, thread)
+                act(request.user, thread, channel="admin")
                 self.message_user(request, f"{thread}: {word}.")
             except (Refused, SaysoError) as error:
                 self.message_user(request, f"{thread}: {error}", messages.ERROR)

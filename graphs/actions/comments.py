@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 10_000
 
 
-def add(actor: Person, interrupt: Interrupt | None = None, thread: Thread | None = None, text: str = "") -> Comment:
+def add(
+    actor: Person,
+    interrupt: Interrupt | None = None,
+    thread: Thread | None = None,
+    text: str = "",
+    *,
+    channel: str = "form",
+) -> Comment:
     """Write a remark beside a question or a thread and tell who looks at it.
 
     Raises NotFound where this person may not see it, InputInvalid for an empty or overlong text.
@@ -36,6 +43,6 @@ def add(actor: Person, interrupt: Interrupt | None = None, thread: Thread | None
             thread=about, interrupt=interrupt, author_id=actor.pk, author_name=actor_name(actor), text=text
         )
         kind = "interrupt" if interrupt else "thread"
-        audit.record(actor, "comment", kind, interrupt.pk if interrupt else about.uid, {"comment": comment.pk})
+        audit.record(actor, "comment", kind, interrupt.pk if interrupt else about.uid, {"comment": comment.pk}, channel)
         outbox.put(hints.thread_changed(about))
     return comment

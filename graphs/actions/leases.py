@@ -103,7 +103,7 @@ def quarantine(pk: int) -> None:
     )
     Lease.objects.filter(pk=pk).update(expires_at=None, holder="")
     thread = Thread.objects.select_related("conversation").get(pk=pk)
-    audit.record(CLOCK, "quarantine", "thread", thread.uid, {"acquisitions": PATIENCE})
+    audit.record(CLOCK, "quarantine", "thread", thread.uid, {"acquisitions": PATIENCE}, "clock")
     outbox.put(hints.thread_changed(thread))
     logger.error("thread %s is quarantined: %s", thread.uid, reason)
 

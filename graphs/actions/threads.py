@@ -78,7 +78,7 @@ def valid_input(graph: CompiledGraph, given: Any) -> Any:
     try:
         value = canonical.encode(given)
     except PayloadError as error:
-        raise InputInvalid([(error.path, str(error))]) from None
+        raise InputInvalid([(error.path, error.reason)]) from None
     if graph.input_schema is None:
         return value
     value = schemas.fill(graph.input_schema, value)
@@ -150,7 +150,7 @@ def describe(thread: Thread) -> str:
     return f"thread {thread.thread_id} of {thread.graph_id}"
 
 
-def retry(actor: Actor, thread: Thread) -> Thread:
+def retry(actor: Actor, thread: Thread, *, channel: str = "form") -> Thread:
     """Let a failed, quarantined or version-waiting thread run again; its failed tasks keep journal and answers (Z04).
 
     Raises NotFound or NotAllowed, and NotPossible where the thread is in another status.
@@ -160,7 +160,7 @@ def retry(actor: Actor, thread: Thread) -> Thread:
         locked = lock(thread)
         if not revive(locked):
             raise NotPossible(f"Only a thread that failed can be retried; this one is {locked.get_status_display()}.")
-        audit.record(actor, "retry", "thread", thread.uid)
+        audit.record(actor, "retry", "thread", thread.uid, channel=channel)
         outbox.put([outbox.wake(describe(thread)), *hints.thread_changed(thread)])
         failpoints.reach("retry_before_commit")
     thread.refresh_from_db()
@@ -203,7 +203,7 @@ def lock(thread: Thread) -> Thread:
     return Thread.objects.select_for_update(of=("self",), no_key=True).select_related("conversation").get(pk=thread.pk)
 
 
-def cancel(actor: Actor, thread: Thread, reason: str = "") -> Thread:
+def cancel(actor: Actor, thread: Thread, reason: str = "", *, channel: str = "form") -> Thread:
     """Cancel a thread: at once where no job works on it, else at its next commit, and by force after a lease's time.
 
     Open questions are withdrawn. A step that was running may have finished: what it did outside stays done.
@@ -215,7 +215,7 @@ def cancel(actor: Actor, thread: Thread, reason: str = "") -> Thread:
         if locked.status not in sources(ThreadStatus.CANCELLED):
             raise NotPossible(f"This thread is {locked.get_status_display()} and cannot be cancelled.")
         why = tidy(reason) or f"cancelled by {actor_name(actor)}"
-        audit.record(actor, "cancel", "thread", thread.uid, {"reason": canonical.digest(why)})
+        audit.record(actor, "cancel", "thread", thread.uid, {"reason": canonical.digest(why)}, channel)
         Thread.objects.filter(pk=thread.pk).update(cancel_at=Now(), cancel_reason=why)
         locked.cancel_reason = why
         if locked.status != ThreadStatus.RUNNING:
@@ -231,7 +231,7 @@ def tidy(reason: str) -> str:
     return reason.replace("\x00", "").strip()[:REASON_LIMIT]
 
 
-def suspend(actor: Actor, thread: Thread, reason: str = "") -> Thread:
+def suspend(actor: Actor, thread: Thread, reason: str = "", *, channel: str = "form") -> Thread:
     """Keep a thread from going on until it is resumed: at once where no job works on it, else at its next commit (E17).
 
     Its questions stay open; answers to them are recorded and wake nobody. Raises NotFound or NotAllowed, and
@@ -251,7 +251,7 @@ def suspend(actor: Actor, thread: Thread, reason: str = "") -> Thread:
         Thread.objects.filter(pk=thread.pk).update(**asked)
         if locked.status != ThreadStatus.RUNNING:
             Thread.objects.filter(pk=thread.pk).update(status=ThreadStatus.SUSPENDED)
-        audit.record(actor, "suspend", "thread", thread.uid, {"reason": canonical.digest(why)})
+        audit.record(actor, "suspend", "thread", thread.uid, {"reason": canonical.digest(why)}, channel)
         outbox.put(hints.thread_changed(locked))
         failpoints.reach("suspend_before_commit")
     thread.refresh_from_db()
@@ -271,7 +271,7 @@ def rest_suspended(pk: int) -> bool:
     return True
 
 
-def resume(actor: Actor, thread: Thread) -> Thread:
+def resume(actor: Actor, thread: Thread, *, channel: str = "form") -> Thread:
     """Let a suspended thread go on, with the answers that came meanwhile; or take back a request to suspend it.
 
     Raises NotFound or NotAllowed, and NotPossible where nobody has suspended it.
@@ -287,7 +287,7 @@ def resume(actor: Actor, thread: Thread) -> Thread:
         if resting:
             Thread.objects.filter(pk=thread.pk).update(status=ThreadStatus.READY, ready_at=Now())
             messages.append(outbox.wake(describe(locked)))
-        audit.record(actor, "resume", "thread", thread.uid)
+        audit.record(actor, "resume", "thread", thread.uid, channel=channel)
         outbox.put(messages)
         failpoints.reach("resume_before_commit")
     thread.refresh_from_db()
