@@ -16,6 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 
 from graphs import queue as doorbell
+from graphs.actions import definitions
 from graphs.library import registry
 from graphs.models import Heartbeat, OutboxMessage
 from hitl_site import redis_server
@@ -165,6 +166,18 @@ def outbox() -> Iterator[Finding]:
         yield Finding("outbox", f"moving; the oldest message is {age(oldest.created_at, oldest.now)} old")
 
 
+def threads() -> Iterator[Finding]:
+    """Threads that wait for people look well until one answers: here they are found before."""
+    found = definitions.stranded()
+    count = sum(one.count for one in found)
+    if not count:
+        yield Finding("threads", "every waiting one can go on with the installed graphs")
+        return
+    named = ", ".join(sorted({one.graph_id for one in found}))
+    text = f"{count} waiting thread{'s' if count > 1 else ''} of {named} cannot go on: {found[0].reason}"
+    yield Finding("threads", text, "manage.py check_graphs names each; register the old version, or migrate_threads.")
+
+
 def graphs() -> Iterator[Finding]:
     found = registry.entries()
     broken = [entry for entry in found if entry.error]
@@ -173,4 +186,4 @@ def graphs() -> Iterator[Finding]:
     yield Finding("graphs", f"{len(found) - len(broken)} can be started")
 
 
-NEED_DATABASE: tuple[Callable[[], Iterator[Finding]], ...] = (people, heartbeats, outbox)
+NEED_DATABASE: tuple[Callable[[], Iterator[Finding]], ...] = (people, heartbeats, outbox, threads)

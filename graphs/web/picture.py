@@ -15,6 +15,8 @@ from graphs.web.tags import initials
 
 #: Loops make many visits; the newest tell the state.
 MOST_TASKS = 500
+GOING = (TaskStatus.RUNNING, TaskStatus.WAITING)
+OVER = (ThreadStatus.CANCELLED, ThreadStatus.REJECTED)
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ def draw(thread: Thread, questions: list[Interrupt]) -> dict[str, Any]:
     _active(thread, known)
     _questions(questions, known)
     for node in nodes:
+        node.state = _stands(thread, node)
         seen = words.of(words.NODE, node.state)
         node.word, node.icon, node.tone = seen.word, seen.icon, seen.tone
     return {"nodes": [asdict(node) for node in nodes], "edges": [dict(edge) for edge in drawn["edges"]]}
@@ -97,6 +100,16 @@ def _active(thread: Thread, known: dict[str, Node]) -> None:
     for item in thread.active:
         if (node := known.get(path_of(item))) is not None and node.state != TaskStatus.WAITING:
             node.state = state
+
+
+def _stands(thread: Thread, node: Node) -> str:
+    """A task's row is not rewritten when its thread is stopped around it: nothing runs in one that is held, and in one
+    that is over nothing waits either."""
+    if thread.status == ThreadStatus.SUSPENDED and not node.waiting and node.state in GOING:
+        return "next"
+    if thread.status in OVER and node.state in (*GOING, "next"):
+        return TaskStatus.CANCELLED
+    return node.state
 
 
 def _questions(questions: list[Interrupt], known: dict[str, Node]) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
+from graphs.actions import definitions
 from graphs.engine.statuses import ENDED, TaskStatus, ThreadStatus
 from graphs.models import Interrupt, Task, Thread
 
@@ -27,7 +28,8 @@ class Way:
 class Progress:
     """One line of progress; `questions` are the open ones a person can go on with, `ways` those out of a standstill.
 
-    `who` and `at` say who stopped it and when, where a person did.
+    `who` and `at` say who stopped it and when, where a person did. `stranded` is what it will stand still at next: its
+    definition changed while it waits for people, which nothing shows until one of them has answered.
     """
 
     status: str
@@ -38,10 +40,20 @@ class Progress:
     ways: list[Way] = field(default_factory=list)
     who: str = ""
     at: datetime | None = None
+    stranded: Progress | None = None
+
+    @property
+    def moving(self) -> bool:
+        """Whether something goes on by itself, so that its icon may turn."""
+        return self.live and self.status in MOVING and not self.questions
 
 
 def of(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Progress:
-    """Where the thread is now."""
+    """Where the thread is now, and whether it could go on from there."""
+    return replace(now(thread, names, questions), stranded=strands(thread))
+
+
+def now(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Progress:
     status = ThreadStatus(thread.status)
     waiting = [question for question in questions if question.status in ("open", "needs_info")]
     live = status not in ENDED
@@ -63,8 +75,38 @@ def of(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Pro
         return waits_for_version(thread, live)
     if status is ThreadStatus.QUARANTINED:
         return Progress(status, "Set aside", live, message_of(thread), ways=QUARANTINE_WAYS)
-    note = thread.cancel_reason if status is ThreadStatus.CANCELLED else ""
-    return Progress(status, str(status).replace("_", " ").capitalize(), live, note)
+    if status is ThreadStatus.CANCELLED:
+        return cancelled(thread.cancel_reason)
+    return Progress(status, str(status).replace("_", " ").capitalize(), live)
+
+
+#: A cancel on its way is shown as one although the thread's own status is still another.
+MOVING = (ThreadStatus.READY, ThreadStatus.RUNNING, ThreadStatus.CANCELLED)
+#: Only these wait for people, on a definition that may have changed; one that waits for its version says so itself.
+PEOPLE = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED)
+
+
+def cancelled(reason: str) -> Progress:
+    """Where nobody gave a reason, the stored one is who did it, and that is told once."""
+    if reason.startswith("cancelled by "):
+        return Progress("cancelled", f"C{reason[1:]}", False)
+    return Progress("cancelled", "Cancelled", False, reason)
+
+
+def strands(thread: Thread) -> Progress | None:
+    """What `check_graphs` says of this one thread; costs a look at its cells only where its definition is another."""
+    if thread.status not in PEOPLE:
+        return None
+    graph = definitions.installed(thread.graph_id, thread.fingerprint)
+    reason = graph if isinstance(graph, str) else definitions.misfit(graph, thread)
+    if not reason:
+        return None
+    node = definitions.node_of(reason)
+    text = "Its graph is not installed" if isinstance(graph, str) else "Its graph changed"
+    text = f"{text}: node {node} does not fit" if node else f"{text}, and it cannot go on as it is"
+    return Progress(
+        "waiting_version", text, True, f"{reason[:1].upper()}{reason[1:].rstrip('.')}.", ways=ways_out(thread, node)
+    )
 
 
 QUARANTINE_WAYS = [
@@ -95,15 +137,18 @@ def waits_for_version(thread: Thread, live: bool) -> Progress:
     """Which node is missing, and what can be done about it."""
     said = message_of(thread)
     node = re.search(r"node '([^']*)'", said)
-    named = f"{node[1]}=<its new path>" if node else "<old path>=<new path>"
+    text = f"Waiting for a version: node {node[1]} does not fit" if node else "Waiting for a version of its graph"
+    return Progress("waiting_version", text, live, reason_of(said), ways=ways_out(thread, node[1] if node else ""))
+
+
+def ways_out(thread: Thread, node: str) -> list[Way]:
+    named = f"{node}=<its new path>" if node else "<old path>=<new path>"
     version = thread.graph_version or "of before"
-    ways = [
+    return [
         Way(f"Register version {version} of {thread.graph_id} beside the new one: it goes on within a minute."),
         Way("Move it to the new definition:", f"manage.py migrate_threads {thread.graph_id} --map {named}"),
         Way("Fork it from a checkpoint that the new definition still fits, or cancel it."),
     ]
-    text = f"Waiting for a version: node {node[1]} does not fit" if node else "Waiting for a version of its graph"
-    return Progress("waiting_version", text, live, reason_of(said), ways=ways)
 
 
 def reason_of(said: str) -> str:
