@@ -162,7 +162,7 @@ def find(actor: Actor, interrupt_id: str) -> Interrupt:
 
 def validate(interrupt: Interrupt, given: Given) -> Any:
     try:
-        return matching.validate(store.interrupt_of(interrupt), Outcome(given.outcome), given.value)
+        return matching.validate(store.interrupt_of(interrupt), Outcome(given.outcome), given.value, given.comment)
     except AnswerInvalid as error:
         raise AnswerRefused(str(interrupt.pk), error.problems) from None
     except PayloadError as error:

@@ -15,6 +15,8 @@ from graphs.engine.ports import Answer, Json
 from graphs.engine.state import plain_name
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
 
+#: The properties in which a form asks for the reviewer's words.
+_COMMENTS = ("comment", "reason")
 OPEN = frozenset({InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO})
 _SAYS_APPROVED = frozenset({"interrupt", "request_input", "hook", "tool"})
 _APPROVED_PLAINLY = frozenset({"ask", "structural", "hook", "tool"})
@@ -48,12 +50,15 @@ def match(
             raise AnswerMismatch(f"the question of {name!r} is answered twice", open_ids)
         if outcome is Outcome.ANSWERED and question.style == "interrupt" and value is None:
             outcome = Outcome.CANCELLED
-        found[question.id] = Answer(question.id, outcome, validate(question, outcome, value), comment)
+        found[question.id] = Answer(question.id, outcome, validate(question, outcome, value, comment), comment)
     return [found[one] for one in open_ids if one in found]
 
 
-def validate(interrupt: Interrupt, outcome: Outcome, value: Any) -> Json:
+def validate(interrupt: Interrupt, outcome: Outcome, value: Any, comment: str = "") -> Json:
     """The value to store for this outcome: JSON, with defaults filled, valid against the question's schema.
+
+    Of a `RequestInput`, whose asker receives the value alone, `comment` fills the schema's text property `comment` or
+    `reason` where the answer leaves it empty.
 
     Raises `AnswerInvalid` with (pointer, message) for each fault, `PayloadError` for what is not JSON.
     """
@@ -72,7 +77,7 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any) -> Json:
         _check_edits(value.get("state"))
     if schema is None or plain:
         return value
-    value = schemas.fill(schema, value)
+    value = schemas.fill(schema, _with_comment(interrupt, value, comment))
     problems = schemas.validate(schema, value)
     if problems:
         raise AnswerInvalid(problems)
@@ -97,7 +102,7 @@ def delivered(interrupt: Interrupt) -> Any:
     if decision is None:
         raise AnswerMismatch(f"question {interrupt.id} is not decided yet", [interrupt.id])
     if interrupt.style == "ask":
-        return _decision_with_default(interrupt, decision)
+        return with_default(interrupt, decision)
     if decision.outcome is Outcome.CANCELLED:
         return _cancelled(interrupt, decision)
     if decision.outcome is Outcome.EXPIRED:
@@ -105,6 +110,11 @@ def delivered(interrupt: Interrupt) -> Any:
     if decision.outcome is Outcome.REJECTED:
         return _rejected(interrupt, decision)
     return _accepted(interrupt, decision)
+
+
+def names(open_interrupts: Sequence[Interrupt]) -> frozenset[str]:
+    """Every name by which `match` finds one of these questions, or too many of them."""
+    return frozenset(name for tier in _index(open_interrupts) for name in tier)
 
 
 def allows_reject(interrupt: Interrupt) -> bool:
@@ -169,7 +179,22 @@ def _with_verdict(interrupt: Interrupt, outcome: Outcome, value: Json) -> Json:
     return {**(value if isinstance(value, dict) else {}), "approved": outcome is Outcome.APPROVED}
 
 
-def _decision_with_default(interrupt: Interrupt, decision: Decision) -> Decision:
+def _with_comment(interrupt: Interrupt, value: Json, comment: str) -> Json:
+    schema = interrupt.response_schema
+    if not comment or interrupt.style != "request_input" or not isinstance(value, dict):
+        return value
+    rules = schemas.properties(schema)
+    for name in _COMMENTS:
+        if name in rules and not value.get(name) and schemas.takes_text(rules[name]):
+            filled = {**value, name: comment}
+            # A comment that the property has no room for stays beside the answer, which is as good without it.
+            faults = schemas.validate(schema, filled) if schema is not None else []
+            return value if any(where == f"/{name}" for where, _ in faults) else filled
+    return value
+
+
+def with_default(interrupt: Interrupt, decision: Decision) -> Decision:
+    """The decision as its asker sees it: where time was up, the question's default is its value."""
     if decision.outcome is not Outcome.EXPIRED or not interrupt.has_default:
         return decision
     return Decision(

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from graphs.engine import answers, canonical
 from graphs.engine.counters import counted
 from graphs.engine.errors import AmbiguousQuestion, PayloadError, QuestionChanged, SaysoError
-from graphs.engine.interrupts import GraphInterrupt, Interrupt
+from graphs.engine.interrupts import Decision, GraphInterrupt, Interrupt
 from graphs.engine.journal import MAX_REVISION, Journal, digest_of, is_note
 from graphs.engine.patches import Patches
 from graphs.engine.pool import Pool
@@ -213,6 +213,16 @@ class Context:
         for one in self.journal.questions():
             if one.style == "request_input" and one.decision is not None:
                 found[one.interrupt_id] = answers.delivered(one)
+        return found
+
+    @property
+    def decisions(self) -> dict[str, Decision]:
+        """The decisions on this task's `RequestInput`s so far, by interrupt id: who decided, how, and the comment.
+        A node reads them that runs again on an answer (`rerun_on_resume=True`)."""
+        found = {}
+        for one in self.journal.questions():
+            if one.style == "request_input" and one.decision is not None:
+                found[one.interrupt_id] = answers.with_default(one, one.decision)
         return found
 
     def once(self, key: str, fn: Callable[..., Any], *args: Any, mode: str = "idempotent", **kwargs: Any) -> Any:

@@ -360,13 +360,11 @@ def _open(snapshot: Snapshot) -> list[Interrupt]:
 
 def _repeated(resume: Any, asked: Sequence[Interrupt]) -> list[Answer]:
     """Answers none of which is open by the ids they name: the store says whether they repeat what it has (Z34)."""
-    known = {
-        name for one in asked for name in (one.id, one.interrupt_id, one.path, one.node_id, one.path.split("/")[0])
-    }
+    known = answers.names(asked)
     if not isinstance(resume, GraphResume):
         return []
-    names = [*resume.replies, *resume.rejected]
-    if not names or any(name in known or len(name) != 36 for name in names) or len(set(names)) != len(names):
+    named = [*resume.replies, *resume.rejected]
+    if not named or any(name in known or len(name) != 36 for name in named) or len(set(named)) != len(named):
         return []
     replies = [Answer(name, Outcome.ANSWERED, value) for name, value in resume.replies.items()]
     return replies + [Answer(name, Outcome.REJECTED, None, text) for name, text in resume.rejected.items()]

@@ -66,6 +66,32 @@ def fill(schema: Schema | None, value: Json, root: Schema | None = None, depth: 
     return value
 
 
+#: How far references are followed for the properties of a schema; each may branch, so the bound is small.
+_FOLLOWED = 4
+
+
+def properties(schema: Schema | None, root: Schema | None = None, depth: int = 0) -> dict[str, Any]:
+    """The properties that a schema declares of an object: its own, and those of the parts it refers to or combines."""
+    if not isinstance(schema, Mapping) or depth > _FOLLOWED:
+        return {}
+    root = schema if root is None else root
+    parts = [part for name in ("allOf", "anyOf", "oneOf") for part in schema.get(name, ())]
+    if isinstance(schema.get("$ref"), str) and schema["$ref"] not in ("", "#"):
+        parts.append(_resolve(root, schema["$ref"]))
+    found: dict[str, Any] = {}
+    for part in parts:
+        found.update(properties(part, root, depth + 1))
+    return {**found, **schema.get("properties", {})}
+
+
+def takes_text(rule: Any) -> bool:
+    """Whether a property takes any text, and not only one of some words."""
+    if not isinstance(rule, Mapping) or "enum" in rule or "const" in rule:
+        return False
+    kinds = rule.get("type", ())
+    return kinds == "string" or "string" in kinds or any(takes_text(part) for part in rule.get("anyOf", ()))
+
+
 def pointer(parts: Any) -> str:
     """A path of keys and indexes as a JSON pointer."""
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)

@@ -156,3 +156,39 @@ async def test_t12_a_value_that_looks_like_a_map_by_id_is_given_under_interrupt_
     with pytest.raises(AnswerMismatch):
         await answered(graph, odd)
     assert (await answered(graph, odd, interrupt_id=asked["id"]))["meta"]["output"] == odd
+
+
+@pytest.mark.parametrize("name", ["id", "interrupt_id", "path", "node_id"])
+async def test_t12_a_no_by_name_stays_a_no_where_one_question_is_open(store: Store, name: str) -> None:
+    graph = single(lambda: "paid" if interrupt(message="Pay?") else "kept", store)
+    (asked,) = (await paused(graph))["meta"]["interrupts"]
+    assert (await answered(graph, {asked[name]: False}))["meta"]["output"] == "kept"
+
+
+async def test_t12_a_map_by_node_answers_several(store: Store) -> None:
+    graph = fork(store, left=asking(message="l?"), right=asking(message="r?"))
+    await paused(graph)
+    done = await answered(graph, {"left": "L", "right": "R"})
+    assert done["meta"]["output"] == {"left": "L", "right": "R"}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_t12_keys_that_the_only_schema_declares_are_its_value(store: Store, wrapped: bool) -> None:
+    shape = {"type": "object", "properties": {"work": {"type": "boolean"}}, "required": ["work"]}
+    schema = {"$ref": "#/$defs/Shape", "$defs": {"Shape": shape}} if wrapped else shape
+    graph = single(asking(message="Work?", response_schema=schema), store)
+    await paused(graph)
+    assert (await answered(graph, {"work": False}))["meta"]["output"] == {"work": False}
+
+
+async def test_t12_a_mapping_that_names_nothing_is_the_answer(store: Store) -> None:
+    graph = single(asking(), store)
+    await paused(graph)
+    assert (await answered(graph, {"go": False}))["meta"]["output"] == {"go": False}
+
+
+async def test_t12_an_id_that_names_nothing_is_refused_beside_others(store: Store) -> None:
+    graph = single(asking(), store)
+    await paused(graph)
+    with pytest.raises(AnswerMismatch):
+        await answered(graph, {"3f0c1d5e-0000-4000-8000-000000000000": 1, "work": True})

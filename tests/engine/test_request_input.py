@@ -13,8 +13,9 @@ from graphs.engine.context import Context
 from graphs.engine.errors import AnswerInvalid
 from graphs.engine.graph import Graph
 from graphs.engine.outputs import Event, RequestInput
-from graphs.engine.ports import ThreadRef
-from graphs.engine.statuses import ThreadStatus
+from graphs.engine.ports import Answer, ThreadRef
+from graphs.engine.runner import Runner
+from graphs.engine.statuses import Outcome, ThreadStatus
 from tests.engine.runs import asks, chain, fan, keeps, one, resume, start, works
 
 Store = Any
@@ -278,3 +279,55 @@ async def test_w02_what_a_generator_returns_is_given_like_what_it_yields(store: 
     paused = await start(graph, store)
     assert [one.interrupt_id for one in paused.interrupts] == ["late"]
     assert (await resume(graph, store, {"late": "yes"})).output == ["yes", "gay"]
+
+
+WORDS = {"type": "object", "properties": {"approved": {"type": "boolean"}, "note": {"type": "string"}}}
+
+
+def _with(name: str, rule: Any, **more: Any) -> Any:
+    return {**WORDS, "properties": {**WORDS["properties"], name: rule}, **more}
+
+
+@pytest.mark.parametrize("name", ["comment", "reason"])
+@pytest.mark.parametrize("outcome", [Outcome.APPROVED, Outcome.REJECTED, Outcome.ANSWERED])
+async def test_w07_the_reviewers_words_fill_the_property_that_asks_for_them(
+    store: Store, name: str, outcome: Outcome
+) -> None:
+    graph = one(lambda: RequestInput("boss", "Send it?", None, _with(name, {"type": "string"}, required=[name])))
+    (asked,) = (await start(graph, store)).interrupts
+    done = await _decided(graph, store, Answer(asked.id, outcome, {"note": "n"}, "too dear"))
+    assert done.output[name] == "too dear" and done.output["note"] == "n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "found"),
+    [
+        ({"type": "string"}, {"comment": ""}, "too dear"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"comment": None}, "too dear"),
+        ({"type": "string"}, {"comment": "mine"}, "mine"),
+        ({"enum": ["a", "b"]}, {}, None),
+        ({"type": "string", "maxLength": 3}, {}, None),
+    ],
+)
+async def test_w07_an_answer_keeps_words_of_its_own(store: Store, rule: Any, given: Any, found: Any) -> None:
+    graph = one(lambda: RequestInput("boss", "Send it?", None, _with("comment", rule)))
+    (asked,) = (await start(graph, store)).interrupts
+    done = await _decided(graph, store, Answer(asked.id, Outcome.REJECTED, given, "too dear"))
+    assert done.output.get("comment") == found and done.output["approved"] is False
+
+
+async def test_w07_a_node_reads_the_decisions_on_its_requests(store: Store) -> None:
+    def node(ctx: Context) -> Any:
+        if "boss" not in ctx.decisions:
+            return RequestInput("boss", "Send it?", None, WORDS)
+        verdict = ctx.decisions["boss"]
+        return [verdict.outcome, verdict.comment, verdict.value]
+
+    graph = one(node, rerun_on_resume=True)
+    await start(graph, store)
+    done = await resume(graph, store, rejected={"boss": "too dear"})
+    assert done.output == ["rejected", "too dear", {"approved": False}]
+
+
+async def _decided(graph: Any, store: Store, answer: Answer) -> Any:
+    return await Runner.arun_graph_from_checkpoint(graph, checkpointer=store, thread_id="run-1", resume=[answer])

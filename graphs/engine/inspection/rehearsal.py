@@ -144,7 +144,7 @@ class _Stage:
     def _answered(self, question: Interrupt, number: int) -> Answer:
         given, decision = self._decision(question)
         try:
-            value = answers.validate(question, decision.outcome, decision.value)
+            value = answers.validate(question, decision.outcome, decision.value, decision.comment)
         except AnswerInvalid as error:
             where = [(f"{question.path}: {question.message!r}{pointer}", text) for pointer, text in error.problems]
             raise AnswerInvalid(where) from error

@@ -18,10 +18,12 @@ class Invocable:
     """The calls of a compiled graph (seed 001). `invocation.invoking` does the work and says what each raises.
 
     `input` is `{"messages": […], other channels …}`, or an answer: `{"resume": value}` where one question is open,
-    `{"resume": value, "interrupt_id": id}`, or `{"resume": {id: value, …}}`, where every key is an interrupt's UUID. A
-    mapping of that shape is never taken for a single answer, whatever is open. None goes on with a thread that was cut
-    off. `config` holds the `thread_id`; without one the call begins a new thread. A mapping under `context` there is
-    what nodes may read beside the input.
+    `{"resume": value, "interrupt_id": id}`, or `{"resume": {name: value, …}}`. A name is a question's id, its
+    `interrupt_id`, its task's path or its node. A mapping whose keys all name open questions is answers by name however
+    many are open, unless the only open question's schema declares these keys as properties: then it is its value. Keys
+    that look like ids and name nothing are refused (T12). With `interrupt_id` beside it any mapping is a value. None
+    goes on with a thread that was cut off. `config` holds the `thread_id`; without one the call begins a new thread. A
+    mapping under `context` there is what nodes may read beside the input.
     """
 
     async def ainvoke(

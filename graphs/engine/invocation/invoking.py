@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphs.engine import messages, superstep
+from graphs.engine import answers, messages, schemas, superstep
 from graphs.engine.blocking import blocking, iterated
 from graphs.engine.cells import channel, spell
 from graphs.engine.errors import (
@@ -155,8 +155,8 @@ async def _call(graph: CompiledGraph, input: Any, config: Any) -> _Call:
     if given.goes_on:
         return _Call(run.resume_from(store, ref.thread_id), ref, store, before=len(known))
     if given.resume is not NOTHING:
-        answers = _answers(graph, ref, snapshot, given)
-        return _Call(run.resume_from(store, ref.thread_id), ref, store, resume=answers, before=len(known))
+        resume = _answers(graph, ref, snapshot, given)
+        return _Call(run.resume_from(store, ref.thread_id), ref, store, resume=resume, before=len(known))
     before = len(known) + len(given.channels.get("messages", ()))
     return _Call(run.state(given.channels), ref, store, dict(given.channels), before=before)
 
@@ -215,13 +215,13 @@ def _answers(graph: CompiledGraph, ref: ThreadRef, snapshot: Snapshot | None, gi
         raise UnknownThread(f"graph {ref.graph_id!r} has no thread {ref.thread_id!r}")
     if given.interrupt_id:
         return GraphResume({given.interrupt_id: given.resume})
-    if _by_id(given.resume):
-        return GraphResume(dict(given.resume))
     asked = _open(graph, snapshot)
+    if _by_name(given.resume, asked):
+        return GraphResume(dict(given.resume))
     if len(asked) == 1:
         return GraphResume({asked[0].id: given.resume})
     if asked:
-        what = f"{len(asked)} questions are open; name one with interrupt_id, or give a mapping from ids to answers"
+        what = f"{len(asked)} questions are open; name one with interrupt_id, or give a mapping from names to answers"
         raise AnswerMismatch(what, [one.id for one in asked])
     if snapshot.status in ENDED:
         raise ThreadEnded(
@@ -230,11 +230,17 @@ def _answers(graph: CompiledGraph, ref: ThreadRef, snapshot: Snapshot | None, gi
     raise AnswerMismatch(f"thread {ref.thread_id!r} is {snapshot.status} and asks nothing")
 
 
-def _by_id(value: Any) -> bool:
-    """By the shape of the keys alone: what is open may change between two looks, and must not change the meaning."""
-    return (
-        isinstance(value, Mapping) and bool(value) and all(isinstance(key, str) and _UUID.match(key) for key in value)
-    )
+def _by_name(value: Any, asked: Sequence[Interrupt]) -> bool:
+    """Whether a mapping is answers by the names of questions, and not itself the answer to the only one (T12).
+
+    Taken for the answer, `{"pay": False}` would be a yes to whoever looks only whether it is true. A UUID among the
+    keys says the same whatever is open: a question that closed between two looks must not change what was meant.
+    """
+    if not isinstance(value, Mapping) or not value or not all(isinstance(key, str) for key in value):
+        return False
+    if len(asked) == 1 and set(value) <= set(schemas.properties(asked[0].response_schema)):
+        return False
+    return any(_UUID.match(key) for key in value) or set(value) <= answers.names(asked)
 
 
 def _open(graph: CompiledGraph, snapshot: Snapshot) -> list[Interrupt]:
