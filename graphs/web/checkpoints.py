@@ -138,7 +138,8 @@ def make(request: HttpRequest, thread: Thread, origin: actions.Origin) -> HttpRe
     except ValueError as error:
         return shown(request, thread, origin, text, key, str(error), 422)
     except InputInvalid as error:
-        return shown(request, thread, origin, text, key, str(error), 422)
+        told = [f"{pointer.removeprefix('/state/')}: {message}." for pointer, message in error.problems]
+        return shown(request, thread, origin, text, key, " ".join(told), 422)
     except NotPossible as error:
         return shown(request, thread, origin, text, key, str(error), status_of(error))
     return SeeOther(reverse("thread", args=[child.uid]))

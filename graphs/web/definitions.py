@@ -27,6 +27,15 @@ def labels(thread: Thread) -> dict[str, str]:
     return found
 
 
+def is_registered(graph_id: str) -> bool:
+    """Whether threads of it can be started."""
+    try:
+        registry.get(graph_id)
+    except registry.UnknownGraph:
+        return False
+    return True
+
+
 def title(graph_id: str) -> str:
     """A graph's own title, else its id."""
     try:

@@ -17,7 +17,7 @@ from graphs.engine.graph import CompiledGraph
 from graphs.library import registry
 from graphs.models import ApprovalQueue, Thread
 from graphs.web.errors import refused
-from graphs.web.forms import Field, Problem, attach, build, read
+from graphs.web.forms import Field, Problem, attach, build, fill, read
 from graphs.web.forms.fields import ABSENT
 from graphs.web.people import person
 from graphs.web.reading import pretty
@@ -69,7 +69,25 @@ def launch(request: HttpRequest, graph_id: str) -> HttpResponse:
     form = build(graph.input_schema)
     if request.method == "POST":
         return start(request, graph, form)
-    return shown(request, graph, form, uuid.uuid4().hex)
+    like = model(request, graph)
+    if like is not None:
+        fill(form, like.input)
+    return shown(request, graph, form, uuid.uuid4().hex, like=like)
+
+
+def model(request: HttpRequest, graph: CompiledGraph) -> Thread | None:
+    """The thread whose input the form begins with, where the address names one; a foreign one is a missing one."""
+    named = request.GET.get("like")
+    if named is None:
+        return None
+    try:
+        uid = uuid.UUID(named)
+    except ValueError:
+        raise Http404 from None
+    found = Thread.objects.visible_to(person(request)).filter(uid=uid, graph_id=graph.id).first()
+    if found is None:
+        raise Http404
+    return found
 
 
 def shown(
@@ -78,6 +96,7 @@ def shown(
     form: Field,
     key: str,
     problems: list[tuple[Field | None, Problem]] | None = None,
+    like: Thread | None = None,
 ) -> HttpResponse:
     mine = Thread.objects.visible_to(person(request)).filter(graph_id=graph.id)
     context: dict[str, Any] = {
@@ -85,6 +104,7 @@ def shown(
         "graph": graph,
         "form": form,
         "key": key,
+        "like": like,
         "asks": asks(graph.queue, known_queues()),
         "problems": problems or [],
         "schema": pretty(graph.input_schema) if graph.input_schema else "",

@@ -19,6 +19,10 @@ GOING = (TaskStatus.RUNNING, TaskStatus.WAITING)
 OVER = (ThreadStatus.CANCELLED, ThreadStatus.REJECTED)
 
 
+#: In these nothing runs before somebody lets the thread go on; of one that was set aside, what is next is the culprit.
+HELD = (ThreadStatus.SUSPENDED, ThreadStatus.QUARANTINED, ThreadStatus.WAITING_VERSION)
+
+
 @dataclass(slots=True)
 class Mark:
     """One verdict on a node: whose, and which."""
@@ -94,7 +98,7 @@ def _tasks(thread: Thread, known: dict[str, Node]) -> None:
 
 
 def _active(thread: Thread, known: dict[str, Node]) -> None:
-    if thread.status not in (ThreadStatus.READY, ThreadStatus.RUNNING) or not isinstance(thread.active, list):
+    if thread.status not in (ThreadStatus.READY, ThreadStatus.RUNNING, *HELD) or not isinstance(thread.active, list):
         return
     state = TaskStatus.RUNNING if thread.status == ThreadStatus.RUNNING else "next"
     for item in thread.active:
@@ -105,7 +109,7 @@ def _active(thread: Thread, known: dict[str, Node]) -> None:
 def _stands(thread: Thread, node: Node) -> str:
     """A task's row is not rewritten when its thread is stopped around it: nothing runs in one that is held, and in one
     that is over nothing waits either."""
-    if thread.status == ThreadStatus.SUSPENDED and not node.waiting and node.state in GOING:
+    if thread.status in HELD and not node.waiting and node.state in GOING:
         return "next"
     if thread.status in OVER and node.state in (*GOING, "next"):
         return TaskStatus.CANCELLED

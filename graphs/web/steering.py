@@ -88,5 +88,10 @@ def stop(status: ThreadStatus, waiting: int) -> Act:
     return Act("cancel", "Cancel", "ban", says, "Cancel the thread", reason=True, stops=True)
 
 
+def repeat(thread: Thread, *, registered: bool) -> Act:
+    """Whoever may see a thread may start another one with its input, as if they had typed it."""
+    return Act("repeat", "Start again", "rocket", why_not="" if registered else "Its graph is not registered any more.")
+
+
 def branch() -> Act:
     return Act("fork", "Fork", "git-branch")

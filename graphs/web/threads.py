@@ -20,7 +20,7 @@ from graphs.actions.errors import NotPossible, status_of
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
 from graphs.web import checkpoints, picture, progress, state, steering, talk
-from graphs.web.definitions import labels, title
+from graphs.web.definitions import is_registered, labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
 from graphs.web.shell import SeeOther, page
@@ -121,7 +121,7 @@ def shown(
 
 def steer(user: User, found: Thread, waiting: int, failed: tuple[str, str, str] | None) -> dict[str, Any]:
     """The acts, and what tells two renderings of them apart: a script replaces them only where that has changed."""
-    acts = steering.acts(user, found, waiting)
+    acts = [*steering.acts(user, found, waiting), steering.repeat(found, registered=is_registered(found.graph_id))]
     if failed is not None:
         acts = [replace(one, typed=failed[2], open=True) if one.name == failed[0] else one for one in acts]
     return {

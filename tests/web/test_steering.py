@@ -210,7 +210,7 @@ def test_e25_a_thread_is_forked_with_edited_state_from_its_page(
     [
         ("{", "This is not JSON"),
         ("[1]", "a JSON object"),
-        ('{"a|b": 1}', "/state/a|b"),
+        ('{"a|b": 1}', "a|b: a state channel"),
         ('{"x": NaN}', "NaN"),
         ('{"x": "\x00"}', "Invalid control character at line 1"),
         (f'{{"x": {"9" * 5000}}}', "A number in this JSON is too large."),
@@ -409,3 +409,59 @@ def test_t17_an_edit_that_the_next_write_would_garble_is_refused_beside_its_fiel
     assert answer.status_code == 422 and not stopped.decisions.exists()
     assert "The channel 'channels' is appended to, so it takes a list." in text_of(answer)
     assert fields(answer)["channels"] == '{"mail": true}'
+
+
+# --- starting another one like it
+
+
+def test_a_thread_is_started_again_with_its_input_by_the_same_form(
+    people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"order": "A-1", "amount": 12.5, "reason": "late"}
+    properties = {
+        "order": {"type": "string"},
+        "amount": {"type": "number"},
+        "reason": {"type": "string", "default": "?"},
+    }
+    note = {"type": "object", "properties": {"by": {"type": "string"}}}
+    schema = {"type": "object", "properties": {**properties, "note": note}, "required": ["order"]}
+    graph = Graph.new("echo", input_schema=schema).node("say", lambda inp: inp).entry("say").terminal("say").compile()
+    graphs.register(monkeypatch, graph)
+    first = threads.start(people.requester, "echo", given)
+    client = signed_in(people.operator)
+    link = f"/launch/echo?like={first.uid}"
+    assert f'href="{link}"' in client.get(f"/threads/{first.uid}").content.decode()
+    page = client.get(link)
+    assert "it asks and does everything anew" in text_of(page) and Thread.objects.count() == 1
+    shown = {field.name: field.text for field in page.context["form"].walk() if field.widget != "group"}
+    assert shown == {"f/order": "A-1", "f/amount": "12.5", "f/reason": "late", "f/note/by": ""}
+    answer = client.post("/launch/echo", {"key": page.context["key"], **shown})
+    again = Thread.objects.exclude(pk=first.pk).get()
+    assert answer.headers["Location"] == f"/threads/{again.uid}" and again.input == given
+    assert (again.conversation.requester, again.parent) == (people.operator, None)
+
+
+def test_the_input_of_a_thread_that_one_may_not_see_is_shown_to_nobody(
+    paused: Thread, people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for user, status in (
+        (people.requester, 200),
+        (people.decider, 200),
+        (people.stranger, 404),
+        (people.other_team, 404),
+    ):
+        assert signed_in(user).get(f"/launch/order?like={paused.uid}").status_code == status
+    client = signed_in(people.requester)
+    for like in ("", "x", "00000000-0000-4000-8000-000000000000", "%00"):
+        assert client.get(f"/launch/order?like={like}").status_code == 404
+    graphs.register(monkeypatch)
+    assert "Start again: Its graph is not registered any more." in text_of(client.get(f"/threads/{paused.uid}"))
+
+
+def test_the_picture_of_a_thread_that_was_set_aside_shows_what_runs_next(
+    paused: Thread, people: People, signed_in: SignedIn
+) -> None:
+    graphs.answer(people.decider, paused)
+    Thread.objects.update(status=ThreadStatus.QUARANTINED)
+    page = text_of(signed_in(people.operator).get(f"/threads/{paused.uid}"))
+    assert re.search(r"\bagree next\b", page)

@@ -269,6 +269,15 @@ def shown(field: Field, value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def fill(field: Field, value: Any) -> None:
+    """Show a value that was given before in a form's widgets. What it leaves out stays empty, whatever the default."""
+    if field.widget != "group":
+        field.text = shown(field, value)
+        return
+    for child in field.children:
+        fill(child, value.get(child.key, ABSENT) if isinstance(value, Mapping) else ABSENT)
+
+
 def _same(one: Any, other: Any) -> bool:
     """Equal as JSON: 1 and true are two values, though Python calls them equal."""
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
