@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
+from urllib.request import Request, urlopen
 
 from pydantic import BaseModel
 
@@ -61,6 +62,12 @@ class Bank:
 
 
 bank = Bank()
+
+
+class Outside:
+    @classmethod
+    def create(cls, order: Any) -> Any:
+        return order
 
 
 # Effects before a question
@@ -140,7 +147,69 @@ def acts_and_says_so(order: Any) -> Any:
     return question("Ship?")
 
 
+def acts_first_and_keeps_the_result(order: Any, api: Any) -> Any:
+    made = api.create_order(order)
+    return question(f"Ship {made}?")
+
+
+def acts_first_in_camel_case(order: Any, api: Any) -> Any:
+    made = api.createOrder(order)
+    return question(f"Ship {made}?")
+
+
+def acts_first_over_http(order: Any) -> Any:
+    found = urlopen("https://example.org", data=order).read()
+    return question(f"Ship {found}?")
+
+
+def acts_first_over_http_by_a_request(order: Any) -> Any:
+    found = urlopen(Request("https://example.org", method="DELETE")).read()
+    return question(f"Ship {found}?")
+
+
+def acts_first_in_a_table(order: Any, conn: Any) -> Any:
+    rows = conn.execute("UPDATE orders SET done = 1")
+    return question(f"Ship {rows}?")
+
+
+def acts_first_in_a_database(order: Any, db: Any) -> Any:
+    db.update(order)
+    return question("Ship?")
+
+
+def acts_first_and_counts(order: Any, stock: Any) -> Any:
+    left = stock.update(order)
+    return question(f"Ship {left}?")
+
+
+def acts_first_by_a_method_of_a_class(order: Any) -> Any:
+    made = Outside.create(order)
+    return question(f"Ship {made}?")
+
+
+def acts_first_by_booking(order: Any, hotel: Any) -> Any:
+    room = hotel.book_room(order)
+    return question(f"Ship {room}?")
+
+
 # Nothing wrong
+
+
+def only_reads(order: Any, conn: Any, session: Any) -> Any:
+    page = urlopen("https://example.org").read()
+    rows = conn.execute("SELECT 1")
+    got = session.request("GET", "https://example.org")
+    seen: Any = type(order)()
+    seen.update(order)
+    return question(f"Ship {page} {rows} {got} {seen}?")
+
+
+def create_and_ask(order: Any) -> Any:
+    return question(f"Create {order}?")
+
+
+def asks_in_a_function_named_like_an_effect(order: Any) -> Any:
+    return create_and_ask(order)
 
 
 def asks_first(order: Any) -> Any:

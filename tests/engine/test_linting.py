@@ -50,6 +50,15 @@ def test_the_shipped_graphs_are_clean(graph: Any) -> None:
         (linted.acts_deep_in_loops, "requests.post"),
         (linted.acts_inside_once, "charge"),
         (linted.acts_on_what_it_was_given, "client.send"),
+        (linted.acts_first_and_keeps_the_result, "api.create_order"),
+        (linted.acts_first_in_camel_case, "api.createOrder"),
+        (linted.acts_first_over_http, "urlopen"),
+        (linted.acts_first_over_http_by_a_request, "urlopen"),
+        (linted.acts_first_in_a_table, "conn.execute"),
+        (linted.acts_first_in_a_database, "db.update"),
+        (linted.acts_first_and_counts, "stock.update"),
+        (linted.acts_first_by_a_method_of_a_class, "Outside.create"),
+        (linted.acts_first_by_booking, "hotel.book_room"),
     ],
 )
 def test_an_effect_before_a_question_beside_the_journal_fails(node: Callable[..., Any], called: str) -> None:
@@ -63,6 +72,8 @@ def test_an_effect_before_a_question_beside_the_journal_fails(node: Callable[...
     "node",
     [
         linted.asks_first,
+        linted.only_reads,
+        linted.asks_in_a_function_named_like_an_effect,
         linted.acts_through_the_journal,
         linted.acts_through_the_async_journal,
         linted.acts_on_the_other_way,

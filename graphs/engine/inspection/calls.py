@@ -19,9 +19,23 @@ VERBS = frozenset(
     re.findall(
         r"\w+",
         "send sendmail post put patch write delete charge save pay refund transfer publish notify email mail upload"
-        " submit commit dispatch enqueue deploy ship debit capture purchase insert persist emit",
+        " submit commit dispatch enqueue deploy ship debit capture purchase insert persist emit create update execute"
+        " executemany executescript request book reserve withdraw revoke provision remit reimburse unsubscribe",
     )
 )
+#: Names that say the same without beginning with such a word.
+_NAMES = frozenset({"bulk_create", "bulk_update", "get_or_create", "update_or_create"})
+#: What lists, mappings, queues and hashes have too, and never with a result.
+_OF_THINGS_TOO = frozenset({"insert", "emit", "update"})
+_OUTSIDE = frozenset(
+    re.findall(
+        r"\w+",
+        "api client db database session conn connection cursor table collection repo repository service gateway",
+    )
+)
+#: How a function of the author's asks; one that does is read on, whatever it is called.
+_ASKS = frozenset({"ask", "interrupt", "request_human_input", "RequestInput", "run_node", "run_node_sync"})
+_READS = re.compile(r"\s*(select|with|pragma|show|explain|values)\b", re.IGNORECASE)
 #: Libraries whose calls change nothing that matters if they are repeated.
 PURE = frozenset(
     re.findall(
@@ -64,7 +78,7 @@ def kind_of(call: ast.Call, scope: Scope, home: str, *, used: bool) -> str:
         return REQUEST
     if isinstance(target, Body):
         return EFFECT if _acts(call) else OWN
-    return _kind_of_known(call, target, home, used) if target is not UNKNOWN else _kind_of_unknown(call, scope)
+    return _kind_of_known(call, target, home, used) if target is not UNKNOWN else _kind_of_unknown(call, scope, used)
 
 
 def on_context(call: ast.Call, scope: Scope) -> bool:
@@ -151,27 +165,66 @@ def _kind_of_known(call: ast.Call, target: Any, home: str, used: bool) -> str:
         return EFFECT if getattr(target, "__module__", "") in _COMMANDS else NOTHING
     module = getattr(target, "__module__", None) or type(target).__module__
     if own(target, home) and isinstance(target, (FunctionType, MethodType)):
-        return EFFECT if _acts(call) else OWN
+        return EFFECT if _acts(call) and not _asks(target) else OWN
     if module in _COMMANDS or module in ("posix", "nt"):
         return EFFECT if module == "subprocess" or not used else NOTHING
-    if module in PURE or module.partition(".")[0] in PURE or isinstance(getattr(target, "__self__", None), type):
+    if module in PURE or module.partition(".")[0] in PURE:
         return NOTHING
+    if isinstance(getattr(target, "__self__", None), type):
+        return EFFECT if _acts(call) else NOTHING
     if isinstance(target, BuiltinFunctionType) and not _acts(call):
         return NOTHING
     return EFFECT if _acts(call) or not used else NOTHING
 
 
-def _kind_of_unknown(call: ast.Call, scope: Scope) -> str:
+def _kind_of_unknown(call: ast.Call, scope: Scope, used: bool) -> str:
     """A method of something that only a run knows: its name is all there is."""
     if isinstance(call.func, ast.Attribute):
         owner = scope.value(call.func.value)
         plain = isinstance(call.func.value, (ast.Constant, ast.JoinedStr, ast.List, ast.Dict))
         if plain or isinstance(owner, (str, list, dict, set)):
             return NOTHING
-    # `insert` and `put` of a local thing are mostly those of a list or a mapping.
-    return EFFECT if _acts(call) and name_of(call) not in ("insert", "emit") else NOTHING
+        if name_of(call) in _OF_THINGS_TOO and not used and not _outside(call.func.value):
+            return NOTHING
+    return EFFECT if _acts(call) else NOTHING
 
 
 def _acts(call: ast.Call) -> bool:
-    words = re.findall(r"[a-z]+|[A-Z][a-z]*", name_of(call).lstrip("_"))
-    return bool(words) and words[0].lower() in VERBS
+    name = name_of(call)
+    words = re.findall(r"[a-z]+|[A-Z][a-z]*", name.lstrip("_"))
+    if name == "urlopen":
+        return len(call.args) > 1 or any(one.arg == "data" for one in call.keywords) or _made(call)
+    return (name in _NAMES or (bool(words) and words[0].lower() in VERBS)) and not _only_reads(call)
+
+
+def _made(call: ast.Call) -> bool:
+    """Whether what is opened is a request with a body or a method of its own, made on the spot."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Call) and (
+        len(first.args) > 1 or any(one.arg in ("data", "method") for one in first.keywords)
+    )
+
+
+def _only_reads(call: ast.Call) -> bool:
+    """Whether the first argument says that this request or statement only reads."""
+    given = next((one.value for one in call.keywords if one.arg == "method"), call.args[0] if call.args else None)
+    text = given.value if isinstance(given, ast.Constant) else None
+    if not isinstance(text, str):
+        return False
+    name = name_of(call)
+    return (
+        text.upper() in ("GET", "HEAD", "OPTIONS")
+        if name == "request"
+        else bool(name.startswith("execute") and _READS.match(text))
+    )
+
+
+def _outside(owner: ast.expr) -> bool:
+    """Whether a thing is named as something outside this process: `db`, `self.client`, `session()`."""
+    inner = owner.func if isinstance(owner, ast.Call) else owner
+    name = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
+    return any(word in _OUTSIDE for word in re.findall(r"[a-z]+", name.lower()))
+
+
+def _asks(target: Any) -> bool:
+    return not _ASKS.isdisjoint(getattr(getattr(target, "__code__", None), "co_names", ()))
