@@ -1,14 +1,20 @@
-"""A thread's state as its last checkpoint left it, for reading."""
+"""A thread's state as a checkpoint left it, and what that one changed, for reading."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from graphs.engine.ports import Cells, Delta
 from graphs.models import Checkpoint, Thread
 from graphs.models.fields import read_blob
+from graphs.web.forms.fields import ABSENT
 from graphs.web.reading import pretty
+
+MOST_CHANGES = 200
+MOST_BRIEF = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +24,56 @@ class Shown:
     step: int
     channels: list[tuple[str, str]]
     rest: list[tuple[str, str]]
+    changes: list[Change]
+    newest: bool
 
 
-def read(thread: Thread) -> Shown:
-    """The cells of the last full checkpoint with the deltas since: a bounded tail, however long the history."""
-    step, cells = tail(thread, thread.full_step)
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place of the channels that a checkpoint changed; `before` or `after` is empty where there was none."""
+
+    place: str
+    word: str
+    before: str
+    after: str
+
+
+def read(thread: Thread, step: int | None = None) -> Shown:
+    """The cells as one checkpoint left them, the newest where none is named: of a bounded tail, however long the
+    history."""
+    step = thread.step if step is None else min(step, thread.step)
+    cells = at(thread, step)
     named = sorted(cells.items())
-    # A channel of the outermost graph is named `|name`, one of a nested graph by its task before the bar.
-    channels = [
-        (name.removeprefix("channel:").removeprefix("|"), pretty(value))
-        for name, value in named
-        if name.startswith("channel:")
-    ]
     rest = [(name, pretty(value)) for name, value in named if not name.startswith("channel:")]
-    return Shown(step, channels, rest)
+    now = channels(cells)
+    changes = list(differences(channels(at(thread, step - 1)) if step else {}, now))[:MOST_CHANGES]
+    return Shown(step, [(name, pretty(value)) for name, value in now.items()], rest, changes, step == thread.step)
+
+
+def channels(cells: Cells) -> dict[str, Any]:
+    """By name: one of the outermost graph is a cell `|name`, one of a nested graph has its task before the bar."""
+    named = sorted((name, value) for name, value in cells.items() if name.startswith("channel:"))
+    return {name.removeprefix("channel:").removeprefix("|"): value for name, value in named}
+
+
+def differences(before: Any, after: Any, place: str = "") -> Iterator[Change]:
+    """What is added, removed or changed, by its place: down to the leaves of objects, and what a list grew by."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted({*before, *after}):
+            inner = f"{place} / {key}" if place else key
+            yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), inner)
+    elif isinstance(before, list) and isinstance(after, list) and before and after[: len(before)] == before:
+        for number, value in enumerate(after[len(before) :], len(before) + 1):
+            yield Change(f"{place} / {number}", "added", "", brief(value))
+    elif before is ABSENT or after is ABSENT or json.dumps(before) != json.dumps(after):
+        word = "added" if before is ABSENT else "removed" if after is ABSENT else "changed"
+        yield Change(place, word, brief(before), brief(after))
+
+
+def brief(value: Any) -> str:
+    """A value within a line of changes; the whole of it stands below them."""
+    text = "" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MOST_BRIEF else f"{text[:MOST_BRIEF]}… ({len(text)} characters)"
 
 
 def at(thread: Thread, step: int) -> Cells:

@@ -143,7 +143,9 @@ def content(
     if tab == "timeline":
         return timeline(request, found, names)
     if tab == "state":
-        return {"state": state.read(found)}
+        step = request.GET.get("step", "")
+        named = int(step) if step.isascii() and step.isdigit() and len(step) < 10 else None
+        return {"state": state.read(found, named)}
     if tab == "checkpoints":
         return checkpoints.read(request, found, names)
     if tab == "audit":

@@ -465,3 +465,39 @@ def test_the_picture_of_a_thread_that_was_set_aside_shows_what_runs_next(
     Thread.objects.update(status=ThreadStatus.QUARANTINED)
     page = text_of(signed_in(people.operator).get(f"/threads/{paused.uid}"))
     assert re.search(r"\bagree next\b", page)
+
+
+# --- the state at a checkpoint
+
+
+def test_the_state_is_read_at_each_checkpoint_with_what_it_changed(
+    people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first(state: StateView) -> None:
+        state.update({"log": ["one"], "price": 1, "who": {"name": "Jo", "age": 3}, "letter": "x" * 900})
+
+    def second(state: StateView) -> None:
+        state.update({"log": ["two", "three"], "price": 2.5, "who": {"name": "Jo", "town": "<b>"}})
+
+    graph = Graph.new("two", state={"log": "append"}).node("first", first).node("second", second)
+    graphs.register(monkeypatch, graph.edge("first", "second").entry("first").terminal("second").compile())
+    threads.start(people.requester, "two", None)
+    graphs.run()
+    address = f"/threads/{Thread.objects.get().uid}?tab=state"
+    client = signed_in(people.requester)
+    assert [(one.place, one.word, one.before, one.after) for one in client.get(address).context["state"].changes] == [
+        ("log / 2", "added", "", '"two"'),
+        ("log / 3", "added", "", '"three"'),
+        ("price", "changed", "1", "2.5"),
+        ("who / age", "removed", "3", ""),
+        ("who / town", "added", "", '"<b>"'),
+    ]
+    earlier = client.get(f"{address}&step=1")
+    page = text_of(earlier)
+    assert "As checkpoint 1 left it." in page and "Checkpoint 0" in page and "Checkpoint 2" in page
+    assert "… (902 characters)" in page and "two" not in [one.after for one in earlier.context["state"].changes]
+    began = text_of(client.get(f"{address}&step=0"))
+    assert "As checkpoint 0 left it." in began and "What this checkpoint changed" not in began
+    for odd in ("99", "x", "-1", "%D9%A3", "9" * 30):
+        assert "the newest" in text_of(client.get(f"{address}&step={odd}"))
+    assert "State at checkpoint 1" in text_of(client.get(address.replace("state", "checkpoints")))
