@@ -101,7 +101,14 @@ class Place:
 
 
 class Graph:
-    """Builds a graph. `Graph.new("id").node(...).edge(...).entry(...).terminal(...).compile()`."""
+    """Builds a graph. `Graph.new("id").node(...).edge(...).entry(...).terminal(...).compile()`.
+
+    `title` and `description` are shown to people; `input_schema` (JSON Schema, Pydantic model or type) makes the form
+    that starts a thread, and what is entered is checked against it; of several registered graphs of one id the highest
+    `version` takes new threads, and threads of the others go on with theirs; `queue` is the team of questions that name
+    none; `pause` is `superstep` (stop once a question has opened) or `quiescent` (let other branches run on first);
+    `state` names the reducers of state channels; `budgets` bound what one thread may use. Raises `DefinitionError`.
+    """
 
     #: Whether two terminals that both put out are a mistake (W45).
     single_output = False
@@ -137,7 +144,8 @@ class Graph:
 
     @classmethod
     def new(cls, id: str, **options: Any) -> Graph:
-        """A new, empty graph; options as for `Graph(...)`."""
+        """A new, empty graph. Options, as for `Graph(...)`, which says what each means: `title`, `description`,
+        `input_schema`, `version`, `queue`, `pause`, `state`, `budgets`."""
         return cls(id, **options)
 
     def node(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -57,8 +58,8 @@ def get(graph_id: str) -> CompiledGraph:
     for entry in entries():
         if entry.graph_id == graph_id and entry.graph is not None and entry.current:
             return entry.graph
-    broken = "; ".join(f"{entry.module}: {entry.error}" for entry in entries() if entry.error)
-    raise UnknownGraph(f"No graph is registered as {graph_id!r}." + (f" Not usable: {broken}" if broken else ""))
+    why = missing(graph_id)
+    raise UnknownGraph(f"No graph is registered as {graph_id!r}." + (f" Not usable: {why}" if why else ""))
 
 
 def pinned(graph_id: str, fingerprint: str) -> CompiledGraph:
@@ -70,6 +71,32 @@ def pinned(graph_id: str, fingerprint: str) -> CompiledGraph:
         if entry.graph_id == graph_id and entry.graph is not None and entry.graph.fingerprint == fingerprint:
             return entry.graph
     return get(graph_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A graph that is not registered because its module exports another one as `by`: `app` or `root_agent`."""
+
+    graph_id: str
+    module: str
+    by: str
+
+
+def hidden() -> tuple[Hidden, ...]:
+    """The graphs that an `app` or `root_agent` beside them hides; they may be parts of it, or were forgotten."""
+    known = {entry.graph_id for entry in entries() if entry.graph is not None}
+    found = [one for name in _modules() if name in sys.modules for one in _hidden(sys.modules[name])]
+    return tuple(one for one in found if one.graph_id not in known)
+
+
+def missing(graph_id: str) -> str:
+    """Why no graph of this id is registered, as far as that can be told: hidden by another, or not importable."""
+    said = [
+        f"{one.module} has it, but exports only its {one.by}; move it to a module of its own, or rename {one.by}"
+        for one in hidden()
+        if one.graph_id == graph_id
+    ]
+    return "; ".join([*said, *(f"{entry.module}: {entry.error}" for entry in entries() if entry.error)])
 
 
 def reload() -> None:
@@ -109,9 +136,23 @@ def _graphs(module: ModuleType) -> list[CompiledGraph]:
             return [compiled(value)]
         if value is not None and name == "root_agent":
             raise DefinitionError(f"root_agent is {value!r}; a workflow, a graph or an agent can be one")
+    return _exported(module)
+
+
+def _exported(module: ModuleType) -> list[CompiledGraph]:
     found = [value for name, value in vars(module).items() if not name.startswith("_")]
     graphs = [compiled(value) for value in found if isinstance(value, (CompiledGraph, Workflow))]
     return list({id(graph): graph for graph in graphs}.values())
+
+
+def _hidden(module: ModuleType) -> list[Hidden]:
+    by = next((name for name in PREFERRED if getattr(module, name, None) is not None), None)
+    if by is None:
+        return []
+    try:
+        return [Hidden(graph.id, module.__name__, by) for graph in _exported(module)]
+    except SaysoError:
+        return []  # a workflow beside it that does not compile, and that nobody uses
 
 
 def _mark_twins(found: Iterator[Entry]) -> Iterator[Entry]:

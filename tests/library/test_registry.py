@@ -150,3 +150,13 @@ def test_a_root_agent_that_cannot_run_is_named(
     own(settings, tmp_path, monkeypatch, wrong_one="root_agent = 7")
     (entry,) = [entry for entry in registry.entries() if entry.module == "wrong_one"]
     assert "root_agent is 7" in entry.error
+
+
+def test_a_graph_beside_an_app_is_hidden_and_whoever_asks_for_it_is_told(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = GRAPH.format(name="app", graph_id="front") + GRAPH.format(name="other", graph_id="back")
+    own(settings, tmp_path, monkeypatch, hiding_one=both)
+    assert registry.hidden() == (registry.Hidden("back", "hiding_one", "app"),)
+    with pytest.raises(registry.UnknownGraph, match="hiding_one has it, but exports only its app"):
+        registry.get("back")

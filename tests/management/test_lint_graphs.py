@@ -114,3 +114,9 @@ def test_a_rehearsal_that_fails_says_which_results_were_made_up() -> None:
 )
 def test_a_rehearsal_that_cannot_be_says_why(arguments: tuple[str, ...], code: int, why: str) -> None:
     assert why in fails(*arguments, code=code)[1]
+
+
+def test_a_graph_that_there_is_not_may_be_in_a_module_that_could_not_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = registry.Entry("my_graphs", "my_graphs", None, "ImportError: no soap")
+    monkeypatch.setattr(registry, "entries", lambda: (broken,))
+    assert "my_graphs: ImportError: no soap" in fails("desk", code=2)[1]

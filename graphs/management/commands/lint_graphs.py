@@ -91,7 +91,8 @@ def wanted(ids: Sequence[str]) -> list[registry.Entry]:
     for id in ids:
         if id not in {entry.graph_id for entry in entries}:
             known = ", ".join(entry.graph_id for entry in entries if entry.graph is not None)
-            raise CommandError(f"There is no graph {id!r}; there are {known}.", returncode=2)
+            why = registry.missing(id)
+            raise CommandError(f"There is no graph {id!r}; there are {known}.{f' {why}.' if why else ''}", returncode=2)
     return [entry for entry in entries if not ids or entry.graph_id in ids]
 
 
