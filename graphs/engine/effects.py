@@ -186,7 +186,7 @@ class Effect:
             self.scope,
             "effect",
             # Without the node's name, so that the answer still fits where a migration has renamed the node.
-            f"“{self.key}” {told} in the thread that this one was forked from. Take its result, or do it again?",
+            f"{self._named()} {told} in the thread that this one was forked from. Take its result, or do it again?",
             payload={"effect": self.key, "result": inherited.value["result"], "forked_from": inherited.value["thread"]},
             schema=asking.INHERITED_SCHEMA,
             reason="effect_in_parent",
@@ -194,11 +194,15 @@ class Effect:
         verdict = answers.delivered(self.scope.task.pose(draft, f"inherited:{self.key}.{self.ordinal}", 0))
         return bool(verdict["do"] == asking.TAKE)
 
+    def _named(self) -> str:
+        """The effect as its question names it: a node may have several of one key."""
+        return f"“{self.key}” number {self.ordinal + 1}" if self.ordinal else f"“{self.key}”"
+
     def _ask_whether_it_happened(self, begun: int) -> dict[str, Any]:
         draft = asking.build(
             self.scope,
             "effect",
-            f"“{self.key}” of {self.scope.task.node_id} was cut off while it ran. Did it happen?",
+            f"{self._named()} of {self.scope.task.node_id} was cut off while it ran. Did it happen?",
             payload={"effect": self.key, "idempotency_key": self.scope.task.idempotency_key, "begun": begun},
             schema=asking.EFFECT_SCHEMA,
             reason="effect_in_doubt",

@@ -11,6 +11,7 @@ from graphs.models import Interrupt
 from graphs.web.editing import Edited
 from graphs.web.forms import Field, build
 from graphs.web.forms.mapping import resolve
+from graphs.web.speech import PLACE
 
 #: The field that Approve and Reject set themselves, so the form does not ask for it again.
 VERDICT = "approved"
@@ -129,6 +130,12 @@ def shown_value(interrupt: Interrupt) -> Any:
     """What the question is about: its payload, with what `metadata` adds; choices are shown as choices."""
     metadata = interrupt.metadata if isinstance(interrupt.metadata, Mapping) else {}
     beside = {key: value for key, value in metadata.items() if key not in ("options", "act")}
+    # A tool that asks with its arguments would have them shown twice: those of its call stand in the metadata.
+    arguments, payload = beside.get("arguments"), interrupt.payload
+    if isinstance(arguments, Mapping) and isinstance(payload, Mapping):
+        own = {key: value for key, value in arguments.items() if key not in payload or payload[key] != value}
+        beside = {key: value for key, value in beside.items() if key != "arguments"}
+        beside |= {"arguments": own} if own else {}
     if not beside:
         return interrupt.payload
     if interrupt.payload is None:
@@ -143,7 +150,28 @@ def shown_value(interrupt: Interrupt) -> Any:
 def title_of(interrupt: Interrupt) -> str:
     """The question as a heading. The first line of the message; the rest is shown below it."""
     first = interrupt.message.strip().split("\n", 1)[0]
+    if interrupt.style == "effect":
+        return effect_title(interrupt, first)[:200]
     return first[:200] or f"{interrupt.node_id} asks for an answer"
+
+
+def effect_title(interrupt: Interrupt, first: str) -> str:
+    """The engine's question about an effect, with the tool it belongs to and its node: two effects may share a key."""
+    payload = interrupt.payload if isinstance(interrupt.payload, Mapping) else {}
+    effect, tool = str(payload.get("effect", "")), tool_of(interrupt)
+    shown = effect
+    if tool and (place := PLACE.fullmatch(effect)):
+        shown = tool if place["what"] == "call" else f"{place['what']} in {tool}"
+    named = first.replace(f"“{effect}”", f"“{shown}”", 1)
+    return named if "” of " in named else named.replace("”", f"” of {interrupt.node_id}", 1)
+
+
+def tool_of(interrupt: Interrupt) -> str:
+    """The tool inside whose call it is asked; empty where it is asked elsewhere."""
+    tool = interrupt.metadata.get("tool") if isinstance(interrupt.metadata, Mapping) else None
+    if not tool and interrupt.style == "tool":
+        tool = interrupt.name
+    return tool if isinstance(tool, str) else ""
 
 
 #: Why the engine itself asks, in words for reviewers.

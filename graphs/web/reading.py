@@ -92,7 +92,8 @@ def _list(value: list[Any], labels: list[str], pointer: str, depth: int, titles:
         yield _text(label, pointer, f"list of {len(value)}", shown, cut=len(value) > MAX_ROWS)
     elif table := _table(value):
         columns, rows = table
-        yield Fact(label, pointer, f"{len(value)} rows", columns=columns, rows=rows, cut=len(value) > len(rows))
+        kind = f"{len(value)} rows" if len(value) > 1 else "1 row"
+        yield Fact(label, pointer, kind, columns=columns, rows=rows, cut=len(value) > len(rows))
     else:
         for index, item in enumerate(value[:MAX_ROWS]):
             numbered = [*labels[:-1], f"{labels[-1]} {index + 1}"] if labels else [f"Item {index + 1}"]

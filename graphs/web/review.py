@@ -97,7 +97,7 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "receipt": receipt(decision),
         "progress": progress.of(interrupt.thread, names, spoken.questions),
         "others": [one for one in spoken.questions if one.status in ("open", "needs_info") and one != interrupt],
-        "newer": newer(interrupt, spoken.questions),
+        "newer": next(reversed(talk.successors(interrupt, spoken.questions)), None),
         "next_item": next_item(user, interrupt, request),
         "back": back(request),
         "from": listing.parse(QueryDict(request.GET.get("from", "")[:1000])).query(),
@@ -107,19 +107,6 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
 def receipt(decision: Decision | None) -> AuditEntry | None:
     """The audit entry of a decision: its number and digest are what a reviewer can quote."""
     return AuditEntry.objects.filter(pk=decision.audit_seq).first() if decision else None
-
-
-def newer(interrupt: Interrupt, questions: list[Interrupt]) -> Interrupt | None:
-    """The question that replaced this one."""
-    if interrupt.status != "superseded":
-        return None
-    later = [
-        one
-        for one in questions
-        if (one.task_id, one.key, one.ordinal) == (interrupt.task_id, interrupt.key, interrupt.ordinal)
-        and one.revision > interrupt.revision
-    ]
-    return later[-1] if later else None
 
 
 def next_item(user: User, interrupt: Interrupt, request: HttpRequest) -> Interrupt | None:

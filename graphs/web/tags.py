@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from graphs.models import Decision, Interrupt
 from graphs.web import asking, definitions, words
 from graphs.web.people import display_name
-from graphs.web.reading import pretty
+from graphs.web.reading import facts, pretty
 
 register = template.Library()
 
@@ -201,3 +201,16 @@ def posted(form: dict[str, str], name: str) -> str:
 def verdict(interrupt: Interrupt) -> Decision | None:
     """The decision that counts: the one of the last round, out of the rows that were read with the list."""
     return max(interrupt.decisions.all(), key=lambda decision: decision.round, default=None)
+
+
+@register.filter
+def told(value: Any) -> str:
+    """An answer's value in one line: what a person reads of it beside the verdict."""
+    if value is None:
+        return ""
+    leaves = facts(value)[:6]
+    texts = [", ".join(fact.text.split("\n")) if fact.kind.startswith("list") else fact.text for fact in leaves]
+    texts = [text or fact.kind for fact, text in zip(leaves, texts, strict=True)]
+    if not isinstance(value, dict):
+        return ", ".join(texts)
+    return ", ".join(f"{fact.label}: {text}" for fact, text in zip(leaves, texts, strict=True))

@@ -11,7 +11,7 @@ from django.db.models import Prefetch
 
 from graphs.engine.statuses import TaskStatus
 from graphs.models import Comment, Decision, Interrupt, JournalEntry, Task, Thread, ThreadEvent
-from graphs.web import asking
+from graphs.web import asking, speech
 from graphs.web.definitions import agents, labels, titles
 from graphs.web.reading import Fact, facts, pretty, prose
 
@@ -41,6 +41,7 @@ class Entry:
     text: str = ""
     prose: str = ""
     facts: list[Fact] = field(default_factory=list)
+    calls: list[speech.Call] = field(default_factory=list)
     raw: str = ""
     folded: bool = False
     note: str = ""
@@ -63,8 +64,14 @@ def read(thread: Thread, current: Interrupt | None = None, questions: list[Inter
     names = labels(thread)
     questions = questions_of(thread) if questions is None else questions
     events = list(ThreadEvent.objects.filter(thread=thread, type__in=TOLD).order_by("-seq")[: MOST * 2])
-    entries = [*_opening(thread), *_tasks(thread, names, events), *_tools(thread, names), *_events(events, names)]
+    entries = [
+        *_opening(thread),
+        *_tasks(thread, names, events),
+        *_tools(thread, names, questions),
+        *_events(events, names),
+    ]
     entries += [entry for question in questions if question != current for entry in _question(question, names)]
+    entries += _unused(questions)
     entries += _comments(thread)
     entries.sort(key=lambda entry: (entry.at, entry.rank))
     _fold_repeats(entries)
@@ -112,10 +119,19 @@ def result(thread: Thread) -> Entry:
     return entry
 
 
-def _value(entry: Entry, value: Any, *, fenced: bool = False, titles: Mapping[str, str] | None = None) -> Entry:
+def _value(
+    entry: Entry,
+    value: Any,
+    *,
+    fenced: bool = False,
+    titles: Mapping[str, str] | None = None,
+    known: Mapping[str, str] | None = None,
+) -> Entry:
     """Put a value into a bubble: words as words, an agent's behind a fence, the rest as facts, all of it as JSON."""
     said = prose(value)
-    if said:
+    if speech.messages(value):
+        entry.prose, entry.calls = speech.said(value), speech.calls(value, known or {})
+    elif said:
         entry.text, entry.prose = ("", said) if fenced or not isinstance(value, str) else (said, "")
     elif value is not None:
         entry.facts = facts(value, titles)
@@ -129,21 +145,49 @@ def _tasks(thread: Thread, names: dict[str, str], events: list[ThreadEvent]) -> 
     speakers = agents(thread)
     ends = {(event.path, event.visit): event.at for event in events if event.type == "graph.node_end"}
     rows = Task.objects.filter(thread=thread, status=TaskStatus.FINISHED).defer("detail").order_by("-at", "-pk")[:MOST]
+    known = {id_: name for task in rows for id_, name in speech.names(task.output).items()}
     for task in rows:
         name = names.get(task.path, task.path)
         at = ends.get((task.path, task.visit), task.at)
         entry = Entry("node", at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else "")
-        yield _value(entry, task.output, fenced=speakers is None or task.path in speakers)
+        yield _value(entry, task.output, fenced=speakers is None or task.path in speakers, known=known)
 
 
-def _tools(thread: Thread, names: dict[str, str]) -> Iterator[Entry]:
+def _tools(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Iterator[Entry]:
     """Effects and tool calls, folded: their results are in the journal and nowhere else."""
     rows = JournalEntry.objects.filter(task__thread=thread, state="done").select_related("task")
-    for row in rows.defer("task__output", "task__detail").order_by("-at", "-pk")[:MOST]:
+    found = list(rows.defer("task__output", "task__detail").order_by("-at", "-pk")[:MOST])
+    known = {id_: name for row in found for id_, name in speech.names(row.value).items()}
+    tools = _called(found) | {
+        (one.task_id, place["place"]): named
+        for one in questions
+        if (place := speech.PLACE.fullmatch(one.key)) and (named := asking.tool_of(one))
+    }
+    for row in found:
         name = names.get(row.task.path, row.task.path)
-        entry = _value(Entry("tool", row.at, row.key, "tool", rank=-1, node=row.task.path, note=name), row.value)
+        place = speech.PLACE.fullmatch(row.key)
+        tool = tools.get((row.task_id, place["place"]), "tool call") if place else ""
+        entry = Entry("tool", row.at, row.key, "tool", rank=-1, node=row.task.path, note=name)
+        if place:
+            entry.who, entry.note = (tool, name) if place["what"] == "call" else (f"{tool}: {place['what']}", name)
+        settled = speech.settled(row.value, tool) if place else None
+        if settled is None:
+            _value(entry, row.value, known=known)
+        else:
+            entry.calls, entry.raw = settled, pretty(row.value)
         entry.folded = True
         yield entry
+
+
+def _called(rows: list[JournalEntry]) -> dict[tuple[int, str], str]:
+    """Which tool stands at which place: the model's message of that turn called them in this order."""
+    found = {}
+    for row in rows:
+        scope = row.key.removesuffix("model")
+        if scope != row.key:
+            for index, name in enumerate(speech.names(row.value).values()):
+                found[row.task_id, f"{scope}tool:{row.ordinal}.{index}"] = name
+    return found
 
 
 def _events(events: list[ThreadEvent], names: dict[str, str]) -> Iterator[Entry]:
@@ -175,6 +219,27 @@ def _question(question: Interrupt, names: dict[str, str]) -> Iterator[Entry]:
     for decision in question.decisions.all():
         who = decision.reviewer_name or "The system"
         yield Entry("receipt", decision.decided_at, who, "shield-check", rank=2, interrupt=question, decision=decision)
+
+
+def _unused(questions: list[Interrupt]) -> Iterator[Entry]:
+    """An answer that was thrown away, since the node asked something else when it ran again with it."""
+    for old in questions:
+        decision = max(old.decisions.all(), key=lambda one: one.round, default=None)
+        later = successors(old, questions)
+        if decision is None or not later:
+            continue
+        who = decision.reviewer_name or "The system"
+        text = f"The answer of {who} was not used: the node asked something else instead."
+        yield Entry("unused", later[0].created_at, "Sayso", "history", text=text, interrupt=later[0])
+
+
+def successors(old: Interrupt, questions: list[Interrupt]) -> list[Interrupt]:
+    """The questions that replaced this one, the newest last."""
+    if old.status != "superseded":
+        return []
+    place = (old.task_id, old.key, old.ordinal)
+    later = [one for one in questions if (one.task_id, one.key, one.ordinal) == place and one.revision > old.revision]
+    return sorted(later, key=lambda one: one.revision)
 
 
 def _comments(thread: Thread) -> Iterator[Entry]:
