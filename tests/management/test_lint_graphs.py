@@ -120,3 +120,11 @@ def test_a_graph_that_there_is_not_may_be_in_a_module_that_could_not_be_used(mon
     broken = registry.Entry("my_graphs", "my_graphs", None, "ImportError: no soap")
     monkeypatch.setattr(registry, "entries", lambda: (broken,))
     assert "my_graphs: ImportError: no soap" in fails("desk", code=2)[1]
+
+
+def test_a_rehearsal_says_which_answers_and_stubs_nothing_asked_for() -> None:
+    given = json.dumps({"order": "A-4721", "amount": 80, "customer": "ana@example.org"})
+    stubs = '{"transfer": {"reference": "R"}, "transfers": 1}'
+    told = said("refund", "--rehearse", given, "--answers", '{"reviews": true}', "--stubs", stubs)
+    assert "note: answers['reviews'] was not used: no question goes by this name; there were 'review'" in told
+    assert "note: stubs['transfers'] was not used: no effect has this key; there were 'transfer'" in told

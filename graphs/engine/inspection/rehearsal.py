@@ -6,7 +6,7 @@ called. Node bodies themselves are run, and models are asked: give agents a `Scr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,8 @@ class StoodIn:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What a run would do. `stopped` says why it was not rehearsed to its end, or is empty."""
+    """What a run would do. `stopped` says why it was not rehearsed to its end, or is empty; `notes` name what was given
+    and that nothing asked for, such as a misspelled key."""
 
     status: ThreadStatus
     output: Json
@@ -69,6 +70,7 @@ class Rehearsal:
     asked: tuple[Asked, ...]
     effects: tuple[StoodIn, ...]
     stopped: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def questions(self) -> tuple[Interrupt, ...]:
@@ -117,6 +119,7 @@ class _Stage:
         self.asked: list[Asked] = []
         self.effects: list[StoodIn] = []
         self.used: dict[str, int] = {}
+        self.taken: set[tuple[str, str]] = set()
 
     async def play(self, input: Any, options: dict[str, Any]) -> Rehearsal:
         hooks = options.pop("hooks")
@@ -137,7 +140,18 @@ class _Stage:
 
     def _told(self, result: GraphRunResult, stopped: str = "") -> Rehearsal:
         asked, stood = tuple(self.asked), tuple(self.effects)
-        return Rehearsal(result.status, result.output, result.error, asked, stood, stopped)
+        return Rehearsal(result.status, result.output, result.error, asked, stood, stopped, tuple(self._unused()))
+
+    def _unused(self) -> Iterator[str]:
+        what = {
+            "answers": (self.given, "no question goes by this name", [one.interrupt.node_id for one in self.asked]),
+            "stubs": (self.stubs, "no effect has this key", [one.key for one in self.effects]),
+        }
+        for option, (given, why, known) in what.items():
+            for name in given:
+                if (option, name) not in self.taken:
+                    there = f"; there were {', '.join(map(repr, dict.fromkeys(known)))}" if known else ""
+                    yield f"{option}[{name!r}] was not used: {why}{there}"
 
     # Answers
 
@@ -155,6 +169,7 @@ class _Stage:
         names = (question.interrupt_id, question.key, question.key.partition(":")[2], question.path, question.node_id)
         for name in (*names, question.name, question.message):
             if name and name in self.given:
+                self.taken.add(("answers", name))
                 value = self._next(name)
                 outcome = Outcome.CANCELLED if value is None and question.style == "interrupt" else Outcome.ANSWERED
                 return True, value if isinstance(value, Decision) else Decision(outcome, value)
@@ -213,6 +228,7 @@ class _Stage:
         path = effect.scope.task.path
         names = (f"{path}:{key}", key)
         found = [self.stubs[name] for name in names if name in self.stubs]
+        self.taken.update(("stubs", name) for name in names if name in self.stubs)
         result = found[0] if found else None
         shown = result.output if isinstance(result, Event) else result
         self.effects.append(StoodIn(path, key, kind, shown, bool(found), dict(arguments or {})))

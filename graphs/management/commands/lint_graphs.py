@@ -181,5 +181,6 @@ def acts(told: Rehearsal) -> Iterator[str]:
         yield f"not done: {effect.kind} {effect.key!r} of {effect.path}, taken as {stub}"
     yield f"It ends as {told.status}" + (f", since {told.stopped}" if told.stopped else "")
     yield f"   output: {jsons.dumps(told.output, ensure_ascii=False)}"
+    yield from (f"   note: {note}" for note in told.notes)
     if told.error:
         yield f"   error: {told.error.get('type')}: {told.error.get('message')}"
