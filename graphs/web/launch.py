@@ -24,6 +24,11 @@ from graphs.web.reading import pretty
 from graphs.web.shell import SeeOther, page
 from graphs.web.submission import KEY
 
+#: What a form calls a field that has no name of its own.
+UNNAMED = "Answer"
+TEXT = "text"
+HOW_TO_SAY_TEXT = 'For a text, choose “text” below, or put it in quotes: "hello".'
+
 
 @require_safe
 def launcher(request: HttpRequest) -> HttpResponse:
@@ -31,10 +36,20 @@ def launcher(request: HttpRequest) -> HttpResponse:
     entries, queues = registry.entries(), known_queues()
     context = {
         "nav": "launch",
-        "graphs": [(entry.graph, asks(entry.graph.queue, queues)) for entry in entries if entry.graph is not None],
+        "graphs": [
+            (entry.graph, asks(entry.graph.queue, queues), older(entry, entries))
+            for entry in entries
+            if entry.graph is not None and entry.current
+        ],
         "broken": [entry for entry in entries if entry.graph is None],
     }
     return page(request, "launch/list.html", context)
+
+
+def older(current: registry.Entry, entries: tuple[registry.Entry, ...]) -> list[str]:
+    """The other versions of a graph, which only threads that began on them still run on."""
+    same = [one.graph for one in entries if one.graph_id == current.graph_id and not one.current]
+    return [graph.version for graph in same if graph is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +81,40 @@ def launch(request: HttpRequest, graph_id: str) -> HttpResponse:
         graph = registry.get(graph_id)
     except registry.UnknownGraph:
         raise Http404 from None
-    form = build(graph.input_schema)
+    form = form_of(graph)
     if request.method == "POST":
         return start(request, graph, form)
     like = model(request, graph)
     if like is not None:
         fill(form, like.input)
+        if is_free(graph) and isinstance(like.input, str):
+            form.text, form.kind = like.input, TEXT
     return shown(request, graph, form, uuid.uuid4().hex, like=like)
+
+
+def form_of(graph: CompiledGraph) -> Field:
+    """The form of a graph's input. Without a schema anything is input, nothing at all too."""
+    form = build(graph.input_schema)
+    if form.label == UNNAMED:
+        form.label = "Input"
+    if is_free(graph):
+        form.required = False
+    return form
+
+
+def is_free(graph: CompiledGraph) -> bool:
+    return not graph.input_schema
+
+
+def typed(request: HttpRequest, graph: CompiledGraph, form: Field) -> tuple[Any, list[Problem]]:
+    """What was typed as a value. Where no schema says what it is, the person does: JSON, or text as it stands."""
+    if not is_free(graph):
+        return read(form, request.POST)
+    if request.POST.get("as") == TEXT:
+        form.kind, form.text = TEXT, request.POST.get(form.name, "").replace("\r\n", "\n")
+        return form.text or ABSENT, []
+    value, problems = read(form, request.POST)
+    return value, [Problem(one.pointer, f"{one.message} {HOW_TO_SAY_TEXT}") for one in problems]
 
 
 def model(request: HttpRequest, graph: CompiledGraph) -> Thread | None:
@@ -105,6 +147,7 @@ def shown(
         "form": form,
         "key": key,
         "like": like,
+        "free": is_free(graph),
         "asks": asks(graph.queue, known_queues()),
         "problems": problems or [],
         "schema": pretty(graph.input_schema) if graph.input_schema else "",
@@ -117,7 +160,8 @@ def start(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpRespon
     """Start a thread once: the same key again leads to the thread that it started."""
     key = request.POST.get("key", "")
     key = key if KEY.fullmatch(key) else uuid.uuid4().hex
-    value, problems = read(form, request.POST)
+    value, problems = typed(request, graph, form)
+    form.problem = problems[0].message if problems and not form.children else form.problem
     if not problems:
         try:
             given = None if value is ABSENT else value

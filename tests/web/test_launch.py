@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
+from graphs.engine.graph import CompiledGraph, Graph
 from graphs.library import registry
 from graphs.models import ApprovalQueue, Thread
+from tests.actions import graphs
 from tests.people import People
 from tests.web.conftest import SignedIn, text_of
 
@@ -63,3 +68,44 @@ def test_the_form_names_the_queue_that_is_really_asked(people: People, signed_in
 def test_unknown_graphs_are_not_there(people: People, signed_in: SignedIn) -> None:
     for name in ("nonsense", "..", "%00", "refund%2F..%2Fx"):
         assert signed_in(people.requester).get(f"/launch/{name}").status_code == 404
+
+
+def note(schema: Any = None) -> CompiledGraph:
+    return Graph.new("note", input_schema=schema).node("keep", lambda value: value).entry("keep").compile()
+
+
+def test_only_the_current_version_is_offered(
+    people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = [Graph.new("note", version=one).node("keep", lambda: 1).entry("keep").compile() for one in ("1", "2")]
+    graphs.register(monkeypatch, *versions)
+    answer = signed_in(people.stranger).get("/launch")
+    assert answer.content.decode().count('href="/launch/note"') == 1
+    assert "version 2, the current one beside 1" in text_of(answer)
+
+
+@pytest.mark.parametrize("schema", [None, {"type": "string"}, {"type": "array", "items": {"type": "integer"}}])
+def test_input_is_called_input(
+    schema: Any, people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs.register(monkeypatch, note(schema))
+    page = signed_in(people.requester).get("/launch/note").content.decode()
+    assert re.search(r"<label for=\"f\">Input\b", page) and "Answer" not in page
+
+
+def test_without_a_schema_a_text_is_sent_as_text_or_explained(
+    people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs.register(monkeypatch, note())
+    client = signed_in(people.requester)
+    refused = client.post("/launch/note", {"f": "hello there", "as": "json", "key": "d" * 32})
+    assert refused.status_code == 422 and "hello there</textarea>" in refused.content.decode()
+    assert 'put it in quotes: "hello"' in text_of(refused) and not Thread.objects.exists()
+    assert client.post("/launch/note", {"f": "hello there", "as": "text", "key": "d" * 32}).status_code == 303
+    thread = Thread.objects.get()
+    assert thread.input == "hello there"
+    again = client.get(f"/launch/note?like={thread.uid}").content.decode()
+    assert "hello there</textarea>" in again and 'value="text" checked' in again
+    for typed, value in (('{"a": 1}', {"a": 1}), ("", None), ('"x"', "x")):
+        client.post("/launch/note", {"f": typed})
+        assert Thread.objects.latest("pk").input == value
