@@ -73,8 +73,10 @@ def test_axe_finds_nothing_on_the_pages_of_steering(
         found[name] = violations(page)
         assert tab.overflow() == 0
         page.keyboard.press("Escape")
-    for where in ("?tab=checkpoints", "/fork?step=1", "/fork?step=0"):
-        page.goto(address + where)
+    again = f"/launch/refund?like={address.rpartition('/')[2]}"
+    wheres = [address + where for where in ("?tab=checkpoints", "?tab=state", "/fork?step=1", "/fork?step=0")]
+    for where in (tab.address + again, *wheres):
+        page.goto(where)
         found[where] = violations(page)
         assert tab.overflow() == 0
     page.get_by_label("State it begins with").fill("{")

@@ -501,3 +501,4 @@ def test_the_state_is_read_at_each_checkpoint_with_what_it_changed(
     for odd in ("99", "x", "-1", "%D9%A3", "9" * 30):
         assert "the newest" in text_of(client.get(f"{address}&step={odd}"))
     assert "State at checkpoint 1" in text_of(client.get(address.replace("state", "checkpoints")))
+    assert "superstep committed checkpoint 2" in text_of(client.get(address.replace("state", "timeline")))
