@@ -129,7 +129,8 @@ def suspended(thread: Thread, live: bool, waiting: list[Interrupt]) -> Progress:
 
 def retry_way(where: str) -> Way:
     return Way(
-        f"Mend what is wrong, then retry: {where or 'what failed'} runs again, with the answers and effects it has."
+        f"Mend what is wrong, then retry: {where or 'what failed'} runs again, with the answers and effects it has. "
+        "Code that is mended on disk is read when Sayso starts: restart it before you retry."
     )
 
 
@@ -190,6 +191,31 @@ def message_of(thread: Thread) -> str:
     """What the error says, without the name of its class."""
     error = thread.error
     return str(error.get("message", "")) if isinstance(error, dict) else ""
+
+
+FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>[0-9]+), in (?P<name>.+)$', re.MULTILINE)
+#: Where a node's own code never is: the engine that calls it, and what it was installed with.
+FOREIGN = re.compile(r"/graphs/(?!library/)|/site-packages/|/lib/python3|^<frozen ")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the node's own code."""
+
+    file: str
+    line: int
+    name: str
+
+
+def place_of(thread: Thread) -> Place | None:
+    """Where the node's own code was when it failed: the innermost frame that is its author's, else the innermost."""
+    error = thread.error if isinstance(thread.error, dict) else {}
+    frames = list(FRAME.finditer(str(error.get("traceback") or "")))
+    own = [frame for frame in frames if not FOREIGN.search(frame["file"])]
+    if not frames:
+        return None
+    found = (own or frames)[-1]
+    return Place(found["file"], int(found["line"]), found["name"])
 
 
 def error_of(thread: Thread) -> str:

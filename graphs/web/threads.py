@@ -19,6 +19,7 @@ from graphs.actions import threads as actions
 from graphs.actions.errors import NotPossible, status_of
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
+from graphs.permissions import can
 from graphs.web import checkpoints, picture, progress, state, steering, talk
 from graphs.web.definitions import is_registered, labels, title
 from graphs.web.errors import answers_refusals
@@ -105,6 +106,8 @@ def shown(
         "graph_title": title(found.graph_id),
         "beside": beside(found),
         "progress": progress.of(found, names, questions),
+        # A path of the machine is for those who may mend it, not for everyone who may read.
+        "place": progress.place_of(found) if failed_for(user, found) else None,
         "elapsed": (found.ended_at or timezone.now()) - found.created_at,
         "picture": picture.draw(found, questions),
         **steer(user, found, len(waiting), failed),
@@ -117,6 +120,11 @@ def shown(
         **content(request, found, tab, names, questions),
     }
     return page(request, "threads/page.html", context, status=status)
+
+
+def failed_for(user: User, found: Thread) -> bool:
+    """Whether it failed, and this person is one of those who may retry it."""
+    return found.status == ThreadStatus.FAILED and can(user, "retry", found)
 
 
 def steer(user: User, found: Thread, waiting: int, failed: tuple[str, str, str] | None) -> dict[str, Any]:

@@ -106,7 +106,9 @@ export async function fetchPage(url, headers = {}, body = undefined) {
 export function take(root, page) {
   const changed = [];
   for (const fresh of page.querySelectorAll("[data-part]")) {
-    const old = root.querySelector(`[data-part="${CSS.escape(fresh.dataset.part)}"]`);
+    // The badge stands beside every page, in none of its parts.
+    const where = fresh.dataset.part === "badge" ? document : root;
+    const old = where.querySelector(`[data-part="${CSS.escape(fresh.dataset.part)}"]`);
     if (old && replace(old, fresh)) changed.push(fresh.dataset.part);
   }
   return changed;
@@ -134,18 +136,31 @@ export async function refresh(place, url, headers) {
 }
 
 export function refreshThread(uid) {
+  const places = [];
   for (const place of document.querySelectorAll("[data-review]")) {
     if (uid && place.dataset.thread !== uid) continue;
+    places.push(place);
     refresh(place, place.dataset.url, place.closest("#pane") ? { "HX-Target": "pane" } : {});
   }
-  for (const place of document.querySelectorAll("[data-thread-page]")) {
-    if (!uid || place.dataset.thread === uid) refresh(place, location.href);
+  for (const place of document.querySelectorAll("[data-thread-page], [data-threads]")) {
+    if (uid && place.dataset.thread && place.dataset.thread !== uid) continue;
+    places.push(place);
+    refresh(place, location.href);
   }
-  for (const place of document.querySelectorAll("[data-threads]")) refresh(place, location.href);
+  return places.length > 0;
+}
+
+// A question of another thread changes nothing here but the badge; the inbox counts with its own list.
+function refreshBadge() {
+  const badge = document.querySelector("[data-open-count]");
+  if (badge && !document.querySelector("[data-inbox]")) refresh(badge.parentElement, location.href);
 }
 
 export function startParts() {
   remember();
-  document.addEventListener("sayso:hint", (event) => refreshThread(event.detail.thread));
-  document.addEventListener("sayso:resync", () => refreshThread(""));
+  document.addEventListener("sayso:hint", (event) => {
+    const brought = refreshThread(event.detail.thread);
+    if (!brought && event.detail.topic === "inbox") refreshBadge();
+  });
+  document.addEventListener("sayso:resync", () => refreshThread("") || refreshBadge());
 }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from graphs.actions import definitions, threads
+from graphs.engine.asking import ask
+from graphs.engine.graph import Graph
 from graphs.engine.statuses import TaskStatus
 from graphs.management import checkup
 from graphs.models import Interrupt, Task, Thread
@@ -92,3 +97,48 @@ def test_after_cancel_nothing_waits_and_who_did_it_is_said_once(
     assert "Cancelled by operator" in text_of(answer) and "Cancelled cancelled" not in text_of(answer)
     states = {node["path"]: node["state"] for node in answer.context["picture"]["nodes"]}
     assert states["agree"] == "cancelled"
+
+
+# --- failed
+
+
+def mend(value: Any) -> Any:
+    raise ValueError("no such order")
+
+
+@pytest.fixture
+def failed(people: People, monkeypatch: pytest.MonkeyPatch) -> Thread:
+    graph = Graph.new("order", queue="finance").node("agree", lambda: ask("Go on?").outcome).node("mend", mend)
+    graphs.register(monkeypatch, graph.edge("agree", "mend").entry("agree").terminal("mend").compile())
+    begun = threads.start(people.requester, "order", {"amount": 180})
+    graphs.run()
+    graphs.answer(people.decider, begun)
+    graphs.run()
+    return Thread.objects.get()
+
+
+def test_a_failed_thread_names_the_line_of_its_own_code_to_those_who_may_mend_it(
+    failed: Thread, people: People, signed_in: SignedIn
+) -> None:
+    line = mend.__code__.co_firstlineno + 1
+    for user in (people.requester, people.operator):
+        page = text_of(signed_in(user).get(f"/threads/{failed.uid}"))
+        assert "Failed at mend" in page and "ValueError: no such order" in page
+        assert f"In {__file__} , line {line}, in mend" in page
+        assert "Code that is mended on disk is read when Sayso starts: restart it before you retry." in page
+    page = text_of(signed_in(people.viewer).get(f"/threads/{failed.uid}"))
+    assert "no such order" in page and __file__ not in page
+
+
+# --- what stands beside the parts
+
+
+def test_the_counts_come_with_the_parts_of_a_page(paused: Thread, people: People, signed_in: SignedIn) -> None:
+    client = signed_in(people.decider)
+    for address in (f"/threads/{paused.uid}", "/threads", "/launch", f"/review/{Interrupt.objects.get().pk}"):
+        parts = client.get(address, headers={"X-Parts": "1"}).content.decode()
+        assert re.search(r'<span class="count" data-part="badge" data-open-count>1</span>', parts)
+    assert '<span class="count" data-part="asked">1</span>' in client.get(f"/threads/{paused.uid}").content.decode()
+    for headers in ({"X-Parts": "1", "HX-Target": "pane"}, {"HX-Request": "true"}):
+        pane = client.get(f"/review/{Interrupt.objects.get().pk}", headers=headers).content.decode()
+        assert 'data-part="badge"' not in pane
