@@ -34,35 +34,45 @@ WAITING = (
     ThreadStatus.WAITING_VERSION,
     ThreadStatus.QUARANTINED,
 )
+#: How many threads that are stranded for one reason are named.
+NAMED = 20
 #: Those that nobody runs at this moment and that wait for people or for their version: these can be moved.
 MOVABLE = (ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED, ThreadStatus.WAITING_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class Stranded:
-    """Threads of one graph that could not go on, for one reason; `node` is the one it names, where it names one."""
+    """Threads of one graph that could not go on, for one reason; `node` is the one it names, where it names one.
+
+    `threads` are the ids of the oldest, at most NAMED.
+    """
 
     graph_id: str
     version: str
     node: str
     reason: str
     count: int
+    threads: tuple[str, ...] = ()
 
 
 def stranded() -> list[Stranded]:
     """The threads that the installed definitions would leave waiting, by graph, version and reason."""
     found: Counter[tuple[str, str, str]] = Counter()
+    named: dict[tuple[str, str, str], list[str]] = {}
     pinned: dict[tuple[str, str], CompiledGraph | str] = {}
     waiting = Thread.objects.filter(status__in=WAITING).order_by("pk")
-    fields = ("pk", "graph_id", "graph_version", "fingerprint", "step", "full_step")
+    fields = ("pk", "thread_id", "graph_id", "graph_version", "fingerprint", "step", "full_step")
     for thread in waiting.only(*fields).iterator(chunk_size=500):
         key = (thread.graph_id, thread.fingerprint)
         graph = pinned.setdefault(key, installed(*key))
         reason = graph if isinstance(graph, str) else misfit(graph, thread)
         if reason:
-            found[thread.graph_id, thread.graph_version, reason] += 1
+            place = (thread.graph_id, thread.graph_version, reason)
+            found[place] += 1
+            if found[place] <= NAMED:
+                named.setdefault(place, []).append(thread.thread_id)
     return [
-        Stranded(graph, version, node_of(reason), reason, count)
+        Stranded(graph, version, node_of(reason), reason, count, tuple(named[graph, version, reason]))
         for (graph, version, reason), count in sorted(found.items())
     ]
 

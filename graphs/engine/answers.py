@@ -42,12 +42,12 @@ def match(
     Raises `AnswerMismatch` (unknown, ambiguous or twice answered), `AnswerInvalid` (schema), `PayloadError` (not JSON).
     """
     open_ids = [one.id for one in open_interrupts]
-    index = _index(open_interrupts)
+    index, nodes = _index(open_interrupts), [one.node_id for one in open_interrupts]
     found: dict[str, Answer] = {}
     for name, outcome, value, comment in _given(replies):
-        question = _named(index, name, open_ids)
+        question = _named(index, name, open_ids, nodes)
         if question.id in found:
-            raise AnswerMismatch(f"the question of {name!r} is answered twice", open_ids)
+            raise AnswerMismatch(f"the question of {name!r} is answered twice", open_ids, nodes)
         if outcome is Outcome.ANSWERED and question.style == "interrupt" and value is None:
             outcome = Outcome.CANCELLED
         found[question.id] = Answer(question.id, outcome, validate(question, outcome, value, comment), comment)
@@ -80,7 +80,7 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any, comment: str = 
     value = schemas.fill(schema, _with_comment(interrupt, value, comment))
     problems = schemas.validate(schema, value)
     if problems:
-        raise AnswerInvalid(problems)
+        raise AnswerInvalid(problems, f"{interrupt.message or interrupt.id!r:.100} of node {interrupt.node_id!r}")
     return value
 
 
@@ -152,14 +152,16 @@ def _index(questions: Sequence[Interrupt]) -> list[dict[str, list[Interrupt]]]:
     return tiers
 
 
-def _named(index: Sequence[Mapping[str, list[Interrupt]]], name: str, open_ids: Sequence[str]) -> Interrupt:
+def _named(
+    index: Sequence[Mapping[str, list[Interrupt]]], name: str, open_ids: Sequence[str], nodes: Sequence[str]
+) -> Interrupt:
     for tier in index:
         found = tier.get(name, ())
         if len(found) == 1:
             return found[0]
         if found:
-            raise AnswerMismatch(f"{name!r} names {len(found)} open questions; use an interrupt id", open_ids)
-    raise AnswerMismatch(f"{name!r} names no open question", open_ids)
+            raise AnswerMismatch(f"{name!r} names {len(found)} open questions; use an interrupt id", open_ids, nodes)
+    raise AnswerMismatch(f"{name!r} names no open question", open_ids, nodes)
 
 
 def _asks_approved(schema: Mapping[str, Any] | bool | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphs.engine import answers, canonical, schemas
 from graphs.engine.context import Scope, current_scope
-from graphs.engine.errors import AnswerInvalid, PayloadError
+from graphs.engine.errors import AnswerInvalid, PayloadError, SchemaError
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.outputs import NOTHING, RequestInput
 
@@ -130,7 +130,7 @@ def build(
         style=style,
         question=_text(message, "message"),
         value=canonical.encode(payload, "payload", limit),
-        response_schema=schemas.of(schema),
+        response_schema=_schema(scope, message, schema),
         reason=canonical.encode(reason, "reason", limit),
         kind=_name(kind, "kind", canonical.MAX_KIND),
         metadata=canonical.encode(dict(metadata or {}), "metadata", limit),
@@ -174,6 +174,15 @@ def request(scope: Scope, asked: RequestInput) -> Interrupt:
         schema=asked.response_schema,
         interrupt_id=asked.interrupt_id or "",
     )
+
+
+def _schema(scope: Scope, message: str, shape: Any) -> Mapping[str, Any] | bool | None:
+    try:
+        return schemas.of(shape)
+    except SchemaError as error:
+        raise SchemaError(
+            f"node {scope.task.node_id!r} asks {message!r:.100} with a schema that is none: {error}"
+        ) from error
 
 
 def _text(value: Any, where: str) -> str:

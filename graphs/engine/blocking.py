@@ -15,9 +15,7 @@ _END = object()
 
 def blocking(call: Coroutine[Any, Any, T]) -> T:
     """What the coroutine returns, or raises; on a loop of its own, in a thread of its own where this one has a loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _within_loop():
         return asyncio.run(call)
     outcome: list[T] = []
     failure: list[BaseException] = []
@@ -32,6 +30,15 @@ def blocking(call: Coroutine[Any, Any, T]) -> T:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _within_loop() -> bool:
+    # Run outside of the `except`: what the coroutine raises would else be told as raised while another was handled.
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def iterated(items: AsyncIterator[T]) -> Iterator[T]:

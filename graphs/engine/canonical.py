@@ -135,7 +135,7 @@ def _scalar(value: str | int | float, where: str) -> Json:
         return str(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise PayloadError(f"{value} is not JSON", where)
+            raise PayloadError(f"{value} is not JSON; give None, or its text", where)
         return float(value)
     if not _MIN_INT <= value <= _MAX_INT:
         raise PayloadError("a whole number beyond 64 bits; send it as text", where)

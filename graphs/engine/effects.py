@@ -170,8 +170,17 @@ class Effect:
     def finished(self, result: Any) -> JournalEntry:
         """The entry that settles it; `PayloadError` where the result is not JSON."""
         mode = HARMLESS if self.harmless else self.mode
-        self._entry = JournalEntry(self.key, self.ordinal, "done", canonical.encode(result, self.key), mode)
+        self._entry = JournalEntry(self.key, self.ordinal, "done", self._encoded(result), mode)
         return self._entry
+
+    def _encoded(self, result: Any) -> Json:
+        try:
+            return canonical.encode(result, self.key)
+        except PayloadError as error:
+            if not self.named:
+                raise
+            who = f"once({self.key.rpartition('/')[2]!r}) of node {self.scope.task.node_id!r}"
+            raise PayloadError(f"{who} got a result that cannot be stored: {error.reason}", error.path) from None
 
     def _known(self, result: Json) -> JournalEntry:
         self._entry = JournalEntry(self.key, self.ordinal, "done", result, self.mode)

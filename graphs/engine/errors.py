@@ -34,18 +34,22 @@ class SchemaError(SaysoError):
 
 
 class AnswerInvalid(SaysoError):
-    """An answer breaks its question's response schema; `problems` is a list of (JSON pointer, message) (Z31)."""
+    """An answer breaks its question's response schema; `problems` is a list of (JSON pointer, message) (Z31).
+    `question` is what its message names."""
 
-    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path or '/'}: {message}" for path, message in problems))
+    def __init__(self, problems: Sequence[tuple[str, str]], question: str = "") -> None:
+        told = "; ".join(f"{path or 'the answer'}: {message}" for path, message in problems)
+        super().__init__(f"question {question}: {told}" if question else told)
         self.problems = list(problems)
 
 
 class AnswerMismatch(SaysoError):
-    """A reply names no open question, or is ambiguous; `open_ids` lists what is open; nothing was stored (Z03)."""
+    """A reply names no open question, or is ambiguous; `open_ids` lists what is open; nothing was stored (Z03). `nodes`
+    are theirs, for the message."""
 
-    def __init__(self, message: str, open_ids: Sequence[str] = ()) -> None:
-        listed = ", ".join(open_ids) or "none"
+    def __init__(self, message: str, open_ids: Sequence[str] = (), nodes: Sequence[str] = ()) -> None:
+        pairs = [f"{id} ({node})" for id, node in zip(open_ids, nodes, strict=False) if node] or open_ids
+        listed = ", ".join(pairs) or "none"
         super().__init__(f"{message}; open questions: {listed}")
         self.open_ids = list(open_ids)
 

@@ -100,7 +100,7 @@ class Place:
     gated_after: bool
 
 
-class Graph:
+class Graph(Invocable):
     """Builds a graph. `Graph.new("id").node(...).edge(...).entry(...).terminal(...).compile()`.
 
     `title` and `description` are shown to people; `input_schema` (JSON Schema, Pydantic model or type) makes the form

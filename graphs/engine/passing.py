@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from graphs.engine import answers, asking, canonical, effects, routing
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context, Services, entered
-from graphs.engine.errors import NodeTimeout
+from graphs.engine.errors import NodeTimeout, PayloadError
 from graphs.engine.hooks import AfterNodeCallEvent, BeforeNodeCallEvent, HookRegistry
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.machine import Active, Machine
@@ -211,7 +211,12 @@ class NodePass:
             self._take(item)
 
     def _take(self, given: Any) -> None:
-        state = self.collected.add(given)
+        try:
+            state = self.collected.add(given)
+        except PayloadError as error:
+            raise PayloadError(
+                f"node {self.node.id!r} returned what cannot be stored: {error.reason}", error.path
+            ) from None
         if state is None:
             return
         index, self._states_seen = self._states_seen, self._states_seen + 1

@@ -246,8 +246,17 @@ class Rebuilding:
             counters.renew(machine.draft)
         try:
             return self._by_kind(step, results)
-        except (KeyError, AttributeError, TypeError, ValueError) as error:
+        except KeyError as error:
+            raise self._missing(step, error.args[0]) from None
+        except (AttributeError, TypeError, ValueError) as error:
             raise CannotReplay(f"step {step.step} does not fit what came before it: {error!r}") from error
+
+    def _missing(self, step: StepLog, name: object) -> CannotReplay:
+        known = {place.node.id for place in self.graph.places.values()} | set(self.graph.places)
+        if isinstance(name, str) and name and name not in known:
+            told = f"step {step.step} leads to node {name!r}, which graph {self.graph.id!r} does not have"
+            return CannotReplay(f"{told}; replay it with the version that it ran on", name)
+        return CannotReplay(f"step {step.step} does not fit what came before it: nothing is known of {name!r}")
 
     def _by_kind(self, step: StepLog, results: Results) -> Applied:
         log, machine, kind = step.log, self.machine, step.log["kind"]

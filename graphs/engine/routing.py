@@ -58,5 +58,15 @@ def _holds(edge: Edge, routes: list[Json], output: Json, state: StateView, conte
 
 def _refuse_dead_end(node_id: str, edges: tuple[Edge, ...], routes: list[Json], has_route: bool, others: bool) -> None:
     only_routes = all(one.when is not None and not callable(one.when) for one in edges)
-    if has_route or (only_routes and not others):
-        raise DeadEnd(f"node {node_id!r}: no edge matches route {routes!r:.200} and there is no default edge")
+    if not has_route and not (only_routes and not others):
+        return
+    known = ", ".join(repr(one.when) for one in edges if one.when is not None and not callable(one.when))
+    there = f"; there are routes {known}" if known else ""
+    # What is no route by itself was not meant as one: the author forgot to say where it goes.
+    meant = (
+        ""
+        if has_route or all(isinstance(one, (str, int)) for one in routes)
+        else "; return Event(route=…) to choose one"
+    )
+    told = f"no edge matches route {routes!r:.200} and there is no default edge"
+    raise DeadEnd(f"node {node_id!r}: {told}{there}{meant}")

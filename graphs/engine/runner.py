@@ -182,8 +182,11 @@ class GraphRunner:
         assert self.compiled is not None and self.checkpointer is not None
         asked = _open(snapshot)
         if snapshot.status not in _NEXT_TURN:
-            what = f"waits for {len(asked)} answers" if asked else f"is {snapshot.status}"
-            raise ThreadBusy(f"thread {self._ref.thread_id!r} {what} and takes no new input", [one.id for one in asked])
+            count = f"{len(asked)} answer{'s' if len(asked) != 1 else ''}"
+            what = f"waits for {count}" if asked else f"is {snapshot.status}"
+            way = '; answer with {"resume": …} or a GraphResume' if asked else ""
+            told = f"thread {self._ref.thread_id!r} {what} and takes no new input{way}"
+            raise ThreadBusy(told, [one.id for one in asked])
         commit = turns.begun(
             self.compiled, snapshot, input, state=self.given_state, context=self.given_context, at=self.clock.now()
         )

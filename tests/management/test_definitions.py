@@ -77,6 +77,10 @@ def test_f26_a_deploy_that_strands_threads_is_told_which_node_and_how_many(
     graphs.register(monkeypatch, graphs.order(names=RENAMED))
     lines, why = fails("check_graphs")
     assert "order version read: 2 threads: node 'read' is gone" in lines and "2 threads would be stranded" in why
+    assert ", ".join(Thread.objects.order_by("pk").values_list("thread_id", flat=True)) in lines
+    assert "migrate_threads order --map read=<new node>" in why
+    monkeypatch.setattr(definitions, "NAMED", 1)
+    assert f"  {paused.thread_id} and 1 more\n" in fails("check_graphs")[0]
     found = json.loads(fails("check_graphs", "--json")[0])
     assert [(one["graph_id"], one["node"], one["count"]) for one in found] == [("order", "read", 2)]
     graphs.register(monkeypatch)
@@ -200,7 +204,7 @@ def test_z44_what_does_not_fit_is_refused_by_name_and_stays(paused: Thread, monk
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["nothing"], "No graph 'nothing' is registered"),
+        (["nothing"], "No graph 'nothing' is registered; there are order"),
         (["order", "--to", "77"], "No graph 'order' of version 77"),
         (["order", "--map", "read"], "write it as OLD=NEW"),
         (["order", "--map", "read=pay", "--map", "read=agree"], "read is mapped already"),

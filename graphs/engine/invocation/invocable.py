@@ -15,7 +15,9 @@ _LOW = ResponseGranularity.LOW
 
 
 class Invocable:
-    """The calls of a compiled graph (seed 001). `invocation.invoking` does the work and says what each raises.
+    """The calls of a graph (seed 001); one that is still being built is compiled at its first call, and stays so.
+
+    `invocation.invoking` does the work and says what each raises.
 
     `input` is `{"messages": […], other channels …}`, or an answer: `{"resume": value}` where one question is open,
     `{"resume": value, "interrupt_id": id}`, or `{"resume": {name: value, …}}`. A name is a question's id, its
@@ -74,4 +76,6 @@ class Invocable:
 
     @property
     def _graph(self) -> CompiledGraph:
-        return self  # type: ignore[return-value]  # CompiledGraph is the one class that has these calls
+        from graphs.engine.workflow import compiled
+
+        return compiled(self)  # of a builder the one graph that it compiles to at its first call

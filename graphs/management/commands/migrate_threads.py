@@ -65,8 +65,12 @@ def definition(graph_id: str, version: str | None) -> CompiledGraph:
     for graph in found:
         if version is None or graph.version == version:
             return registry.get(graph_id) if version is None else graph
-    known = ", ".join(sorted(graph.version for graph in found)) or "none"
-    raise CommandError(f"No graph {graph_id!r}{f' of version {version}' if version else ''} is registered ({known}).")
+    if not found:
+        known = ", ".join(sorted({entry.graph_id for entry in registry.entries() if entry.graph is not None})) or "none"
+        why = registry.missing(graph_id)
+        raise CommandError(f"No graph {graph_id!r} is registered; there are {known}.{f' {why}.' if why else ''}")
+    versions = ", ".join(sorted(graph.version for graph in found))
+    raise CommandError(f"No graph {graph_id!r} of version {version} is registered ({versions}).")
 
 
 def mapping(given: Iterable[str]) -> dict[str, str]:
