@@ -159,7 +159,7 @@ async def test_a_flow_that_outlived_its_attempt_settles_nothing(store: Store) ->
             late.append(str(error))
         return "too late"
 
-    graph = one(node, timeout=0.05, retry=NodeRetryPolicy(max_attempts=2))
+    graph = one(node, timeout=0.5, retry=NodeRetryPolicy(max_attempts=2))
     result = await start(graph, store)
     released.set()
     assert result.output == "second"
