@@ -11,6 +11,7 @@ from graphs.engine.context import Scope, current_scope
 from graphs.engine.errors import AnswerInvalid, PayloadError, SchemaError
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.outputs import NOTHING, RequestInput
+from graphs.engine.spellings import spelled
 
 STRUCTURAL_SCHEMA = {
     "type": ["object", "null", "boolean"],
@@ -41,6 +42,7 @@ INHERITED_SCHEMA = {
 }
 
 
+@spelled("ask", response_schema="schema")
 def ask(
     message: str,
     *,
@@ -81,6 +83,7 @@ def request_human_input(inp: Any, question: str, *, kind: str = "generic", **met
     return answers.delivered(pose(scope, draft, None))
 
 
+@spelled("interrupt", schema="response_schema")
 def interrupt(
     value: Any = None,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 from graphs.engine import canonical
 from graphs.engine.errors import OutputBesideQuestion, PayloadError
 from graphs.engine.ports import Json
+from graphs.engine.spellings import spelled
 from graphs.engine.state import encoded
 
 
@@ -46,6 +47,10 @@ class RequestInput:
     def __post_init__(self) -> None:
         if self.interrupt_id is not None and (not isinstance(self.interrupt_id, str) or not self.interrupt_id.strip()):
             raise PayloadError("an interrupt_id must be text that is not empty", "interrupt_id")
+
+
+# Around what the dataclass made, so that the class keeps its signature.
+RequestInput.__init__ = spelled("RequestInput", schema="response_schema")(RequestInput.__init__)  # type: ignore[method-assign]
 
 
 @dataclass(slots=True)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from typing import Any
 
 import pytest
 
-from graphs import START, Event, Graph, GraphResume, InMemoryCheckpointer, RequestInput, Runner, Workflow, ask
+from graphs import (
+    START,
+    Event,
+    Graph,
+    GraphResume,
+    InMemoryCheckpointer,
+    RequestInput,
+    Runner,
+    Workflow,
+    ask,
+    interrupt,
+)
 from graphs.engine import replaying
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer as Memory
 from graphs.engine.context import Context
@@ -124,3 +136,19 @@ def test_an_error_of_a_blocking_run_is_told_without_the_loop() -> None:
         Runner.run_graph(graph, None, hooks=[store], thread_id="one")
         Runner.run_graph_from_checkpoint(graph, checkpointer=store, thread_id="one", resume=GraphResume({"nobody": 1}))
     assert "no running event loop" not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("call", "right"),
+    [
+        (ask, {"response_schema": int}),
+        (interrupt, {"schema": int}),
+        (RequestInput, {"schema": int}),
+    ],
+)
+def test_the_other_name_of_the_schema_is_answered_with_the_one_that_holds(call: Any, right: dict[str, Any]) -> None:
+    (wrong,) = right
+    name = "schema" if wrong == "response_schema" else "response_schema"
+    with pytest.raises(TypeError, match=f"{call.__name__}\\(\\) takes {name}=…, not {wrong}=…"):
+        call(message="Go?", **right)
+    assert name in inspect.signature(call).parameters
