@@ -16,13 +16,11 @@ from graphs.actions.threads import describe, new_thread, remember, require, subm
 from graphs.engine import canonical, failpoints, forking
 from graphs.engine.errors import CannotFork, DefinitionChanged, PayloadError
 from graphs.engine.ports import Cells, Json, ThreadRef, ThreadStart
-from graphs.engine.state import misfit
 from graphs.library import registry
 from graphs.models import Decision, Thread
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor
-    from graphs.engine.graph import CompiledGraph
 
 FORK = "fork"
 
@@ -74,22 +72,12 @@ def begin(thread: Thread, step: int, state: Mapping[str, Any]) -> ThreadStart:
     assert loaded is not None
     try:
         graph = registry.pinned(thread.graph_id, thread.fingerprint)
-        state = fitting(graph, state)
         cells = store.cells_at(loaded.thread, step)
         return forking.begin(graph, loaded.snapshot, step, cells, store.forks.journals(thread.pk), state)
     except (registry.UnknownGraph, CannotFork, DefinitionChanged) as error:
         raise NotPossible(str(error)) from None
     except PayloadError as error:
         raise InputInvalid([(error.path, error.reason)]) from None
-
-
-def fitting(graph: CompiledGraph, edits: Mapping[str, Any]) -> dict[str, Json]:
-    """The edits as JSON, names included. Raises PayloadError for what cannot be stored, or could not be written on."""
-    state: dict[str, Json] = canonical.encode(dict(edits), "/state")
-    for name, value in state.items():
-        if why := misfit(graph.channels, name, value):
-            raise PayloadError(why, f"/state/{name}")
-    return state
 
 
 def insert(

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphs.engine import canonical, counters, superstep
+from graphs.engine import counters, superstep
 from graphs.engine.blocking import blocking
 from graphs.engine.cells import channel, spell
 from graphs.engine.effects import HARMLESS
-from graphs.engine.errors import CannotFork, DefinitionChanged, PayloadError, UnknownThread
+from graphs.engine.errors import CannotFork, DefinitionChanged, UnknownThread
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.journal import is_note
 from graphs.engine.ports import (
@@ -33,7 +33,7 @@ from graphs.engine.ports import (
     ThreadStart,
     random_id,
 )
-from graphs.engine.state import SET
+from graphs.engine.state import edited
 
 Journals = Mapping[TaskKey, Sequence[JournalEntry]]
 
@@ -81,7 +81,7 @@ def begin(
         raise CannotFork(f"thread {name!r} has no checkpoint {step}; its newest is {parent.step}")
     if reason := superstep.compatible(graph, cells):
         raise DefinitionChanged(f"graph {graph.id!r} changed since checkpoint {step} of thread {name!r}: {reason}")
-    began = rewound(cells, state)
+    began = rewound(cells, edited(graph.channels, state))
     if not any(cell.startswith("task:") for cell in began):
         raise CannotFork(f"nothing would run from checkpoint {step} of thread {name!r}; fork from an earlier one")
     began.update(inheritance(cells, journals, name))
@@ -89,15 +89,11 @@ def begin(
     return ThreadStart(graph.fingerprint, graph.version, parent.input, began, origin)
 
 
-def rewound(cells: Cells, state: Mapping[str, Any]) -> Cells:
+def rewound(cells: Cells, state: Mapping[str, Json]) -> Cells:
     """The cells with which a fork begins: what waited or had failed is ready, and the edited channels are set."""
     kept = {name: value for name, value in cells.items() if not name.startswith(("wait:", "fail:", "inherited:"))}
     kept.pop(counters.CELL, None)
-    for name, value in state.items():
-        if not name or "|" in name or name.startswith(SET):
-            raise PayloadError(f"a state channel cannot be named {name!r}", f"/state/{name}")
-        kept[channel("", name)] = canonical.encode(value, f"/state/{name}")
-    return kept
+    return kept | {channel("", name): value for name, value in state.items()}
 
 
 def inheritance(cells: Cells, journals: Journals, thread_id: str) -> Cells:

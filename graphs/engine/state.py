@@ -53,7 +53,10 @@ def encoded(values: Any, where: str = "state") -> dict[str, Json]:
     """Values by channel, as JSON. Raises `PayloadError` with the place of what is no mapping, name or JSON."""
     if not isinstance(values, Mapping):
         raise PayloadError(f"a mapping from channels to values, not {values!r:.100}", where)
-    return {plain_name(name, where): canonical.encode(value, f"{where}/{name}") for name, value in values.items()}
+    for name in values:
+        plain_name(name, f"{where}/{name}")
+    given: dict[str, Json] = canonical.encode(dict(values), where)
+    return given
 
 
 def channels(declared: Mapping[str, Any] | None) -> dict[str, Channel]:
@@ -131,6 +134,16 @@ def misfit(declared: Mapping[str, Channel], name: str, value: Json) -> str:
     if type(channel.default) not in (int, float) or type(value) in (int, float):
         return ""
     return f"the channel {name!r} is added to, so it takes a number"
+
+
+def edited(declared: Mapping[str, Channel], values: Any, where: str = "/state") -> dict[str, Json]:
+    """What a person sets channels to, as JSON. Raises `PayloadError` with the place of what is no name or no JSON, or
+    what the next write could not be reduced into."""
+    given = encoded(values, where)
+    for name, value in given.items():
+        if why := misfit(declared, name, value):
+            raise PayloadError(why, f"{where}/{name}")
+    return given
 
 
 def tail(value: Json) -> list[Json]:

@@ -13,7 +13,7 @@ from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.machine import Active, Frame, Machine
 from graphs.engine.ports import Cells, Json, TaskKey, TaskRecord, TaskResult, ThreadStart
-from graphs.engine.state import SET, encoded
+from graphs.engine.state import SET, edited, encoded
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 
 
@@ -90,9 +90,10 @@ def turn(
 def edit(machine: Machine, values: Mapping[str, Any], frame: str = "") -> dict[str, Json]:
     """Set channels of one frame (the outermost graph), whatever their reducers are, as a reviewer does who edits the
     state of a paused thread (T17). Returns the log of the commit that writes this. Raises `PayloadError`."""
-    given = encoded(values)
+    at = machine.frames[frame]
+    given = edited(at.graph.channels, values)
     for name, value in given.items():
-        _write(machine, machine.frames[frame], f"{SET}{name}", value)
+        _write(machine, at, f"{SET}{name}", value)
     return {"kind": "edit", "state": given, **({"frame": frame} if frame else {})}
 
 

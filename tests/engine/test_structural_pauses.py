@@ -14,6 +14,7 @@ from graphs.engine.invocation.responses import pending_interrupt
 from graphs.engine.outputs import Event
 from graphs.engine.ports import TaskKey, ThreadRef
 from graphs.engine.replaying import compare
+from graphs.engine.state import Channel
 from graphs.engine.statuses import TaskStatus, ThreadStatus
 from tests.engine.runs import asks, resume, start, works
 
@@ -284,3 +285,20 @@ async def test_t17_where_two_graphs_are_paused_the_question_names_the_one_to_edi
     result = await compiled.ainvoke({"resume": {left["id"]: True, right["id"]: True}}, CONFIG)
     assert result["meta"]["output"] == {"left": 0, "right": 5}
     await assert_replays(compiled, store)
+
+
+@pytest.mark.parametrize(("name", "value", "why"), [("log", "text", "a list"), ("sum", "three", "a number")])
+async def test_t17_an_edit_that_the_next_write_could_not_go_on_from_is_refused(
+    store: Store, name: str, value: Any, why: str
+) -> None:
+    graph = (
+        Graph.new("steps", state={"log": "append", "sum": Channel("add", 0)})
+        .node("a", lambda: Event(output=1, state={"log": "a", "sum": 1}))
+        .entry("a")
+        .terminal("a")
+        .compile(checkpointer=store, interrupt_before=["a"])
+    )
+    await graph.ainvoke({"messages": ["go"]}, CONFIG)
+    with pytest.raises(PayloadError, match=f"{why}.*at /state/{name}"):
+        await graph.aupdate_state(CONFIG, {name: value})
+    assert (await graph.ainvoke({"resume": True}, CONFIG))["meta"]["status"] == "completed"

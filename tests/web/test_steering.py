@@ -210,7 +210,7 @@ def test_e25_a_thread_is_forked_with_edited_state_from_its_page(
     [
         ("{", "This is not JSON"),
         ("[1]", "a JSON object"),
-        ('{"a|b": 1}', "a|b: a state channel"),
+        ('{"a|b": 1}', "a|b: 'a|b' names no channel"),
         ('{"x": NaN}', "NaN"),
         ('{"x": "\x00"}', "Invalid control character at line 1"),
         (f'{{"x": {"9" * 5000}}}', "A number in this JSON is too large."),
