@@ -200,6 +200,14 @@ function show(canvas) {
   const svg = canvas.firstElementChild;
   svg?.setAttribute("width", (home.w * scale).toFixed(1));
   svg?.setAttribute("height", (home.h * scale).toFixed(1));
+  tellMore(canvas);
+}
+
+function tellMore(canvas) {
+  const left = canvas.scrollLeft,
+    rest = canvas.scrollWidth - canvas.clientWidth - left;
+  canvas.classList.toggle("goes-left", left > 1);
+  canvas.classList.toggle("goes-right", rest > 1);
 }
 
 // Where a picture is larger than its frame, it opens at what happens now, else at its end.
@@ -236,6 +244,8 @@ export function startPicture() {
     event.stopPropagation();
     zoom(canvas, by);
   });
+  canvas.addEventListener("scroll", () => tellMore(canvas), { passive: true });
+  new ResizeObserver(() => tellMore(canvas)).observe(canvas);
   let from = null;
   canvas.addEventListener("pointerdown", (event) => {
     from = [event.clientX, event.clientY];

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import definitions
-from tests.browser.conftest import SignedIn, start_case
+from tests.browser.conftest import SignedIn, start_case, start_refund
 
 WIDTHS = [360, 1440]
 
@@ -110,3 +110,20 @@ def test_u18_no_page_scrolls_sideways(width: int, signed_in: SignedIn) -> None:
     ]:
         ana.go(path)
         assert ana.overflow() <= 0, path
+
+
+def test_the_picture_stays_in_its_box_and_says_where_it_goes_on(signed_in: SignedIn) -> None:
+    cleo = signed_in("cleo", 1440)
+    start_refund(cleo, "BOX-1")
+    for width in (1280, 1440):
+        cleo.page.set_viewport_size({"width": width, "height": 900})
+        cleo.page.reload()
+        picture, nodes = cleo.page.locator(".canvas svg"), cleo.page.locator(".picture .nodes")
+        expect(picture.first).to_be_visible()
+        box, beside = cleo.page.locator(".canvas").bounding_box(), nodes.bounding_box()
+        drawn = picture.first.bounding_box()
+        assert box and beside and drawn
+        assert box["x"] + box["width"] <= beside["x"] or box["y"] + box["height"] <= beside["y"]
+        past = drawn["x"] + drawn["width"] > box["x"] + box["width"] + 1
+        assert cleo.page.locator(".canvas.goes-right").count() == past
+        assert width != 1280 or not past

@@ -69,7 +69,7 @@ def test_a_reviewer_reads_that_the_thread_is_suspended_before_deciding(
     threads.suspend(people.operator, paused, "wait for the audit")
     answer = signed_in(people.decider).get(address, headers={"X-Parts": "1"})
     page = text_of(answer)
-    assert "This thread is suspended By operator" in page and "wait for the audit" in page
+    assert "This thread is suspended" in page and "wait for the audit by operator" in page
     assert "used when somebody resumes the thread" in page and "Approve" in page
     # A part of its own, so that it comes without a reload and leaves what is typed into the card alone.
     assert 'data-part="hold"' in answer.content.decode()
