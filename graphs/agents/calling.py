@@ -18,12 +18,13 @@ from graphs.agents.hooks import BeforeToolCallEvent
 from graphs.agents.tools import LongRunningFunctionTool, Tool, as_tool
 from graphs.engine import answers, asking, canonical, effects, events
 from graphs.engine.answers import TaskEnded
-from graphs.engine.context import Context, Scope, ToolCallInfo
+from graphs.engine.context import Context
 from graphs.engine.errors import DefinitionError
 from graphs.engine.hooks import HookRegistry
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
+from graphs.engine.scopes import Scope, ToolCallInfo
 from graphs.engine.statuses import Outcome, TaskStatus
 from graphs.engine.task import failure_of, text_of
 from graphs.engine.together import all_ended, errors_of

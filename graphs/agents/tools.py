@@ -8,9 +8,10 @@ import typing
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, overload
 
-from graphs.engine.context import Context, running_task
+from graphs.engine.context import Context
 from graphs.engine.effects import IDEMPOTENT
 from graphs.engine.errors import DefinitionError
+from graphs.engine.scopes import running_task
 
 #: Whether a person must agree to a call: always, never, or where this function of the call's arguments says so.
 Confirmation = bool | Callable[..., bool | Awaitable[bool]]

@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from graphs.engine import answers, canonical, schemas
-from graphs.engine.context import Scope, current_scope
 from graphs.engine.errors import AnswerInvalid, PayloadError, SchemaError
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.outputs import NOTHING, RequestInput
+from graphs.engine.scopes import Scope, current_scope
 from graphs.engine.spellings import spelled
 
 STRUCTURAL_SCHEMA = {

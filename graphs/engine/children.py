@@ -23,7 +23,7 @@ from graphs.engine import canonical, effects, superstep
 from graphs.engine.answers import TaskEnded
 from graphs.engine.cells import spell
 from graphs.engine.checkpointers import rules
-from graphs.engine.context import Context, Scope, current_scope, running_scope
+from graphs.engine.context import Context
 from graphs.engine.errors import AmbiguousQuestion, BudgetExceeded, ChildFailed, DefinitionError
 from graphs.engine.functions import FunctionNode, name_of
 from graphs.engine.graph import CompiledGraph, Graph, NodeBody
@@ -34,6 +34,7 @@ from graphs.engine.machine import Active, Frame, Machine
 from graphs.engine.passing import Host
 from graphs.engine.pool import LentThread, Pool
 from graphs.engine.ports import Cells, JournalEntry, Json, TaskRecord
+from graphs.engine.scopes import Scope, current_scope, running_scope
 from graphs.engine.state import StateView
 from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran

@@ -9,10 +9,10 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from graphs.engine import answers, asking, canonical, failpoints
-from graphs.engine.context import Scope, current_scope, entered
 from graphs.engine.errors import PayloadError
 from graphs.engine.interrupts import GraphInterrupt
 from graphs.engine.ports import JournalEntry, Json
+from graphs.engine.scopes import Scope, current_scope, entered
 
 IDEMPOTENT, PURE, AT_MOST_ONCE = "idempotent", "pure", "at_most_once"
 MODES = frozenset({IDEMPOTENT, PURE, AT_MOST_ONCE})

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from graphs.engine import answers, asking
-from graphs.engine.context import Context, Scope, entered
+from graphs.engine.context import Context
 from graphs.engine.errors import DefinitionError, SaysoError
 from graphs.engine.interrupts import GraphInterrupt
+from graphs.engine.scopes import Scope, entered
 
 
 class DuplicateHookName(SaysoError):

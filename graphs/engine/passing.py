@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from graphs.engine import answers, asking, canonical, effects, routing
 from graphs.engine.answers import TaskEnded
-from graphs.engine.context import Context, Services, entered
+from graphs.engine.context import Context, Services
 from graphs.engine.errors import NodeTimeout, PayloadError
 from graphs.engine.hooks import AfterNodeCallEvent, BeforeNodeCallEvent, HookRegistry
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
@@ -17,6 +17,7 @@ from graphs.engine.machine import Active, Machine
 from graphs.engine.outputs import Collected
 from graphs.engine.pool import Pool
 from graphs.engine.ports import Clock, JournalEntry, Json, ThreadRef
+from graphs.engine.scopes import entered
 from graphs.engine.state import SET
 from graphs.engine.statuses import TaskStatus
 

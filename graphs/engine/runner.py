@@ -10,7 +10,6 @@ from graphs.engine import answers, failpoints, superstep, turns
 from graphs.engine.blocking import blocking
 from graphs.engine.cells import channel
 from graphs.engine.checkpointers.memory import InMemoryCheckpointer
-from graphs.engine.context import running_task
 from graphs.engine.errors import (
     AlreadyAnswered,
     AnswerMismatch,
@@ -38,6 +37,7 @@ from graphs.engine.ports import (
     random_id,
 )
 from graphs.engine.results import GraphRunResult, GraphRunResultStreaming, GraphState
+from graphs.engine.scopes import running_task
 from graphs.engine.statuses import Outcome, ThreadStatus
 from graphs.engine.workflow import compiled
 

@@ -15,7 +15,7 @@ from graphs.agents.agent import Agent
 from graphs.agents.tools import tool
 from graphs.engine.inspection import linting, passages, sources
 from graphs.library import moderation, refund, release, time_off
-from tests.engine import linted
+from tests.engine import linted, linted_keys
 from tests.engine.runs import chain, fan, one
 
 
@@ -47,7 +47,7 @@ def test_the_shipped_graphs_are_clean(graph: Any) -> None:
         (linted.acts_first_on_one_way, "charge"),
         (linted.acts_in_a_loop, "charge"),
         (linted.acts_in_a_try, "charge"),
-        (linted.acts_deep_in_loops, "requests.post"),
+        (linted_keys.acts_deep_in_loops, "requests.post"),
         (linted.acts_inside_once, "charge"),
         (linted.acts_on_what_it_was_given, "client.send"),
         (linted.acts_first_and_keeps_the_result, "api.create_order"),
@@ -78,15 +78,15 @@ def test_an_effect_before_a_question_beside_the_journal_fails(node: Callable[...
         linted.acts_through_the_async_journal,
         linted.acts_on_the_other_way,
         linted.only_prepares,
-        linted.lets_it_through,
-        linted.cleans_up,
-        linted.catches_elsewhere,
-        linted.asks_together_by_keys,
-        linted.asks_beside_work,
-        linted.asks_in_no_order_by_keys,
-        linted.asks_sorted,
-        linted.asks_by_input,
-        linted.runs_children_together,
+        linted_keys.lets_it_through,
+        linted_keys.cleans_up,
+        linted_keys.catches_elsewhere,
+        linted_keys.asks_together_by_keys,
+        linted_keys.asks_beside_work,
+        linted_keys.asks_in_no_order_by_keys,
+        linted_keys.asks_sorted,
+        linted_keys.asks_by_input,
+        linted_keys.runs_children_together,
     ],
 )
 def test_what_is_right_is_not_reported(node: Callable[..., Any]) -> None:
@@ -114,21 +114,21 @@ def test_an_allowed_finding_is_listed_as_silenced() -> None:
 @pytest.mark.parametrize(
     "node",
     [
-        linted.asks_together,
-        linted.asks_each_together,
-        linted.asks_in_tasks,
-        linted.asks_in_threads,
-        linted.runs_a_child_that_asks_together,
-        linted.asks_in_no_order,
-        linted.asks_a_folder,
-        linted.asks_by_chance,
+        linted_keys.asks_together,
+        linted_keys.asks_each_together,
+        linted_keys.asks_in_tasks,
+        linted_keys.asks_in_threads,
+        linted_keys.runs_a_child_that_asks_together,
+        linted_keys.asks_in_no_order,
+        linted_keys.asks_a_folder,
+        linted_keys.asks_by_chance,
     ],
 )
 def test_questions_without_stable_keys_fail(node: Callable[..., Any]) -> None:
     assert set(rules(node)) == {"unstable-key"}
 
 
-@pytest.mark.parametrize("node", [linted.swallows, linted.swallows_barely, linted.swallows_by_name])
+@pytest.mark.parametrize("node", [linted_keys.swallows, linted_keys.swallows_barely, linted_keys.swallows_by_name])
 def test_a_pause_that_would_be_swallowed_fails(node: Callable[..., Any]) -> None:
     assert rules(node) == ["swallowed-pause"]
 

@@ -10,7 +10,10 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
+from graphs.actions import threads
 from graphs.models import Interrupt as InterruptRow
+from graphs.models import Thread
+from tests.actions import graphs
 from tests.actions.conftest import Asked
 from tests.people import People, invite
 
@@ -35,6 +38,21 @@ def signed_in(db: None) -> SignedIn:
         return browser
 
     return client
+
+
+@pytest.fixture
+def paused(people: People, monkeypatch: pytest.MonkeyPatch) -> Thread:
+    graphs.register(monkeypatch, graphs.order())
+    threads.start(people.requester, "order", {"amount": 180})
+    graphs.run()
+    return Thread.objects.get()
+
+
+@pytest.fixture
+def done(people: People, paused: Thread) -> Thread:
+    graphs.answer(people.decider, paused)
+    graphs.run()
+    return Thread.objects.get()
 
 
 def text_of(answer: HttpResponse) -> str:
