@@ -24,7 +24,8 @@ function unlock() {
 export function toQuestion(root) {
   const place =
     root.querySelector(".ask:not(.is-closed)") ?? root.querySelector("#receipt") ?? root.querySelector(".ask");
-  place?.scrollIntoView({ block: place.id === "receipt" ? "center" : "start" });
+  // At once: a page that opens by gliding to its question moves under whoever has begun to read or press.
+  place?.scrollIntoView({ block: place.id === "receipt" ? "center" : "start", behavior: "instant" });
 }
 
 function focusProblems() {
