@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from graphs.actions import decisions
@@ -10,6 +11,7 @@ from graphs.engine.statuses import Outcome
 from graphs.jobs import threads as jobs
 from graphs.models import Interrupt, Thread
 from tests.load import ground
+from tests.load.measure import Body, timed
 
 #: The state that nodes hand on: one kilobyte of JSON.
 KILOBYTE = {"text": "x" * 1000}
@@ -42,3 +44,21 @@ def decide_these(thread: Thread, asked: list[Interrupt]) -> None:
     given = [decisions.Given(str(one.pk), one.version, one.digest, Outcome.APPROVED) for one in asked]
     decisions.decide(ground.person(), given, channel="load")
     thread.refresh_from_db(fields=["status"])
+
+
+def waiting(graph_id: str, given: Any, count: int) -> deque[Thread]:
+    """So many threads that have come to their question."""
+    return deque(advance(start(graph_id, given)) for _ in range(count))
+
+
+def resuming(found: deque[Thread]) -> Body:
+    """Answers the next of these threads, and measures how long it then takes to its end."""
+
+    def body() -> float:
+        thread = found.popleft()
+        decide(thread)
+        seconds = timed(lambda: advance(thread))
+        assert thread.status == "completed", thread.status
+        return seconds
+
+    return body

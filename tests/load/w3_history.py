@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Any
-
 from tests.load import ground
-from tests.load.measure import Body, Row, alternate, table, timed
+from tests.load.measure import Body, Row, alternate, table
 
 ROUNDS = 9
 
@@ -15,25 +12,11 @@ def run(kind: str) -> None:
     ground.prepare(kind)
     from tests.load import threads
 
-    def waiting(steps: int) -> deque[Any]:
-        """Threads that ask after so many supersteps, answered and ready to go on."""
-        found = deque(threads.start("history", {"left": steps}) for _ in range(ROUNDS + 1))
-        for thread in found:
-            threads.advance(thread)
-        return found
-
-    def resume(found: deque[Any]) -> Body:
-        def body() -> float:
-            thread = found.popleft()
-            threads.decide(thread)
-            seconds = timed(lambda: threads.advance(thread))
-            assert thread.status == "completed"
-            return seconds
-
-        return body
+    def resume(count: int) -> Body:
+        return threads.resuming(threads.waiting("history", {"left": count}, ROUNDS + 1))
 
     rows = []
     for steps, reach in ((100, ""), (1000, "<= 1.15")):
-        pair = alternate(resume(waiting(steps)), resume(waiting(10)), ROUNDS)
+        pair = alternate(resume(steps), resume(10), ROUNDS)
         rows.append(Row(f"resume after {steps} supersteps; after 10", pair, reach))
     table(f"W3 resume by length of history ({kind})", rows)
