@@ -9,7 +9,7 @@ from dataclasses import replace
 from graphs.engine import canonical
 from graphs.engine.answers import OPEN
 from graphs.engine.interrupts import Interrupt
-from graphs.engine.ports import JournalEntry, Json, TaskKey, TaskRecord
+from graphs.engine.ports import JournalEntry, Json, Snapshot, TaskKey, TaskRecord
 from graphs.engine.statuses import InterruptStatus
 
 #: Begins the places of a child that a node runs itself; what follows one is the child's (see children.py).
@@ -117,6 +117,11 @@ def open_questions(record: TaskRecord) -> list[Interrupt]:
     """A task's questions that a person can still answer: its own in the order they were opened, then those of its
     children by place, since children that run at the same time come to ask in any order (Z27)."""
     return sorted((one for one in record.interrupts if one.status in OPEN), key=_place_among_children)
+
+
+def open_of(snapshot: Snapshot) -> list[Interrupt]:
+    """All questions of a thread that a person can still answer, task by task."""
+    return [one for record in snapshot.tasks.values() for one in open_questions(record)]
 
 
 def _place_among_children(question: Interrupt) -> list[tuple[int, int, str]]:

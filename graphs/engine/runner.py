@@ -22,7 +22,7 @@ from graphs.engine.errors import (
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.hooks import HookProvider
 from graphs.engine.interrupts import GraphResume, Interrupt
-from graphs.engine.journal import open_questions
+from graphs.engine.journal import open_of
 from graphs.engine.loop import Advanced, advance
 from graphs.engine.ports import (
     Answer,
@@ -180,7 +180,7 @@ class GraphRunner:
 
     async def _next_turn(self, snapshot: Snapshot, input: Any) -> None:
         assert self.compiled is not None and self.checkpointer is not None
-        asked = _open(snapshot)
+        asked = open_of(snapshot)
         if snapshot.status not in _NEXT_TURN:
             count = f"{len(asked)} answer{'s' if len(asked) != 1 else ''}"
             what = f"waits for {count}" if asked else f"is {snapshot.status}"
@@ -199,7 +199,7 @@ class GraphRunner:
             raise UnknownThread(f"graph {self._ref.graph_id!r} has no thread {self._ref.thread_id!r}")
         if not resume or resume == GraphResume():
             return
-        asked = _open(snapshot)
+        asked = open_of(snapshot)
         rank = self.compiled.rank
         asked.sort(key=lambda one: (rank(one.path), one.visit))
         given = _repeated(resume, asked) or answers.match(asked, resume)
@@ -355,10 +355,6 @@ def _own_store(graph: CompiledGraph) -> Checkpointer:
     if graph.checkpointer is None:
         graph.checkpointer = InMemoryCheckpointer()
     return graph.checkpointer
-
-
-def _open(snapshot: Snapshot) -> list[Interrupt]:
-    return [one for record in snapshot.tasks.values() for one in open_questions(record)]
 
 
 def _repeated(resume: Any, asked: Sequence[Interrupt]) -> list[Answer]:

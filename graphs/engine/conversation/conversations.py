@@ -20,7 +20,7 @@ from graphs.engine.conversation.content import Content, FunctionResponse, Part
 from graphs.engine.errors import AnswerMismatch, DefinitionError, ThreadExists, UnknownThread
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.interrupts import GraphResume, Interrupt
-from graphs.engine.journal import open_questions
+from graphs.engine.journal import open_of
 from graphs.engine.ports import Answer, Cells, Checkpointer, Json, ThreadRef
 from graphs.engine.runner import GraphRunner
 from graphs.engine.statuses import Outcome, ThreadStatus
@@ -147,7 +147,7 @@ class Conversations:
             if self.graph.single_output:
                 self._over.add(thread_id)
             return []
-        return [one for record in snapshot.tasks.values() for one in open_questions(record)]
+        return open_of(snapshot)
 
     async def _place(
         self, asked: Mapping[str, Sequence[Interrupt]], response: FunctionResponse

@@ -28,7 +28,7 @@ from graphs.engine.interrupts import GraphResume, Interrupt
 from graphs.engine.invocation.chunks import Teller
 from graphs.engine.invocation.granularity import ResponseGranularity, StreamChunk
 from graphs.engine.invocation.responses import respond
-from graphs.engine.journal import open_questions
+from graphs.engine.journal import open_of
 from graphs.engine.machine import Machine
 from graphs.engine.messages import Message
 from graphs.engine.outputs import NOTHING
@@ -244,12 +244,11 @@ def _by_name(value: Any, asked: Sequence[Interrupt]) -> bool:
 
 
 def _open(graph: CompiledGraph, snapshot: Snapshot) -> list[Interrupt]:
-    asked = [one for record in snapshot.tasks.values() for one in open_questions(record)]
-    return sorted(asked, key=lambda one: (graph.rank(one.path), one.visit))
+    return sorted(open_of(snapshot), key=lambda one: (graph.rank(one.path), one.visit))
 
 
 def _edited_frame(snapshot: Snapshot, interrupt_id: str | None) -> str:
-    asked = [one for record in snapshot.tasks.values() for one in open_questions(record) if one.style == "structural"]
+    asked = [one for one in open_of(snapshot) if one.style == "structural"]
     if snapshot.status is not ThreadStatus.INTERRUPTED or not asked:
         raise ThreadBusy(
             f"thread {snapshot.ref.thread_id!r} is {snapshot.status} and not paused before or after a node, "
