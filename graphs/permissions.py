@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphs.models import ApprovalQueue, AuditEntry, Comment, Conversation, Decision, Interrupt, Right, Thread
+from graphs.models import ApprovalQueue, AuditEntry, Comment, Conversation, Decision, Interrupt, Right, Thread, Trust
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -23,9 +23,9 @@ OPERATING = ("fork", "migrate")
 def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
     """May this person do `action` to `obj`?
 
-    Actions are view, decide, comment, start, administer, operate, and for threads cancel, suspend, resume, retry, fork
-    and migrate. `obj` is an Interrupt, Thread, Conversation, Comment, Decision or ApprovalQueue; `start` and `operate`
-    need none.
+    Actions are view, decide, comment, start, administer, operate, for threads cancel, suspend, resume, retry, fork and
+    migrate, for questions trust (all threads of an agent), for trust revoke. `obj` is an Interrupt, Thread,
+    Conversation, Comment, Decision, Trust or ApprovalQueue; `start` and `operate` need none.
     """
     if not user.is_authenticated or not user.is_active:
         return False
@@ -41,6 +41,8 @@ def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
         "resume": may_resume,
         **dict.fromkeys(OPERATING, may_operate_on),
         "administer": may_administer,
+        "trust": may_trust,
+        "revoke": may_revoke,
     }[action]
     return obj is not None and check(user, obj)
 
@@ -60,6 +62,8 @@ def may_view(user: User | AnonymousUser, obj: Any) -> bool:
         return Comment.objects.visible_to(user).filter(pk=obj.pk).exists()
     if isinstance(obj, Decision):
         return Decision.objects.visible_to(user).filter(pk=obj.pk).exists()
+    if isinstance(obj, Trust):
+        return Trust.objects.visible_to(user).filter(pk=obj.pk).exists()
     if isinstance(obj, ApprovalQueue):
         return operates(user) or ApprovalQueue.objects.of(user).filter(pk=obj.pk).exists()
     return False
@@ -87,6 +91,18 @@ def may_resume(user: User | AnonymousUser, obj: Any) -> bool:
 def may_operate_on(user: User | AnonymousUser, obj: Any) -> bool:
     """The operators' alone: a requester who forks could have what was approved once done twice, or otherwise."""
     return isinstance(obj, Thread) and operates(user)
+
+
+def may_trust(user: User | AnonymousUser, obj: Any) -> bool:
+    """Every thread of an agent: it ends the question for the whole team, so it is for who administers the queue."""
+    return isinstance(obj, Interrupt) and may_decide(user, obj) and (operates(user) or may_administer(user, obj.queue))
+
+
+def may_revoke(user: User | AnonymousUser, obj: Any) -> bool:
+    """Asking more is always safe, so whoever could have decided may revoke, and whoever gave it."""
+    if not isinstance(obj, Trust):
+        return False
+    return obj.granted_by_id == user.pk or operates(user) or holds(user, obj.queue_id, *DECIDERS)
 
 
 def may_administer(user: User | AnonymousUser, obj: Any) -> bool:

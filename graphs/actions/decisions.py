@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from graphs import outbox, permissions, store
-from graphs.actions import audit, hints, queues
+from graphs.actions import audit, hints, queues, trust
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.errors import (
     AlreadyDecided,
@@ -136,6 +136,7 @@ def prepare(actor: Actor, given: Given) -> Prepared:
     # A late answer is told who decided, not what its form lacks.
     checked = interrupt.status in ANSWERABLE and interrupt.version == given.version
     value = validate(interrupt, given) if checked else None
+    trust.require(actor, interrupt, value)
     return Prepared(given, interrupt, value, checked)
 
 
@@ -180,6 +181,7 @@ def record(prepared: list[Prepared], actor: Actor, channel: str, submission_key:
         for one in fresh:
             one.entry = audit.record(actor, "decide", "interrupt", one.interrupt.pk, facts(one), channel)
             one.decision = keep(one, actor, channel, submission_key)
+            trust.keep(actor, one.interrupt, one.decision, channel)
             one.receipt = receipt_of(one.decision, audit_digest=one.entry.digest)
         messages = move_cursors(fresh, threads)
         messages += wake(fresh, threads)

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from graphs import outbox, store
-from graphs.actions import hints, leases, questions, threads
+from graphs.actions import hints, leases, questions, threads, trust
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.mainthread import hop
 from graphs.engine import failpoints
@@ -33,6 +33,7 @@ from graphs.engine.ports import (
     ThreadStart,
 )
 from graphs.engine.statuses import DONE, ENDED, PAUSED, TaskStatus, ThreadStatus
+from graphs.engine.trust import Grant
 from graphs.models import Conversation, OutboxMessage, Thread
 from graphs.models.moves import ANSWERABLE
 from graphs.store.packing import Packer
@@ -147,6 +148,14 @@ class DjangoCheckpointer:
     async def log(self, ref: ThreadRef, first: int = 0, limit: int = 500) -> Sequence[StepLog]:
         """The checkpoints from step `first` on, oldest first, each with what was logged of it."""
         return await hop(lambda: store.log(known(ref), first, limit))
+
+    async def grants(self, ref: ThreadRef) -> Sequence[Grant]:
+        """The trust that reaches this thread and stands."""
+        return await hop(lambda: trust.reaching(known(ref)))
+
+    async def revoke(self, ref: ThreadRef, grant_id: str, *, actor: str = "") -> bool:
+        """End a grant that reaches this thread."""
+        return await hop(lambda: trust.end(known(ref), grant_id, System(actor) if actor else self.actor))
 
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         """The journals of all tasks, finished ones too."""

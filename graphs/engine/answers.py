@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphs.engine import canonical, schemas
+from graphs.engine import canonical, schemas, trust
 from graphs.engine.errors import AnswerInvalid, AnswerMismatch, PayloadError, QuestionExpired
 from graphs.engine.interrupts import Decision, GraphResume, Interrupt
 from graphs.engine.ports import Answer, Json
@@ -66,6 +66,7 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any, comment: str = 
     if outcome in (Outcome.CANCELLED, Outcome.EXPIRED):
         return value
     value = _with_verdict(interrupt, outcome, value)
+    trust.check(interrupt, outcome, value)
     schema = interrupt.response_schema
     if outcome is Outcome.REJECTED:
         if interrupt.style == "request_input" and not _asks_approved(schema):

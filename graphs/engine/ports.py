@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from graphs.engine.interrupts import Decision, Interrupt
 from graphs.engine.statuses import Outcome, TaskStatus, ThreadStatus
+
+if TYPE_CHECKING:
+    from graphs.engine.trust import Grant
 
 Json = Any
 Cells = dict[str, Json]
@@ -259,6 +262,15 @@ class Checkpointer(Protocol):
 
     async def log(self, ref: ThreadRef, first: int = 0, limit: int = 500) -> Sequence[StepLog]:
         """The checkpoints from step `first` on, oldest first, at most `limit`."""
+        ...
+
+    async def grants(self, ref: ThreadRef) -> Sequence[Grant]:
+        """The trust that reaches this thread and has neither ended nor been revoked, oldest first (Z54). A store keeps
+        it with the answer that gave it, in one write (`graphs.engine.trust.granted`)."""
+        ...
+
+    async def revoke(self, ref: ThreadRef, grant_id: str, *, actor: str = "") -> bool:
+        """End a grant that reaches this thread; False where there is none (any more)."""
         ...
 
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:

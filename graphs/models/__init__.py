@@ -6,6 +6,7 @@ from graphs.models.interrupts import Comment, Decision, Interrupt
 from graphs.models.queues import ApprovalQueue, QueueMembership, Right
 from graphs.models.records import AuditEntry, Counter, Heartbeat, IdempotencyKey, OutboxMessage
 from graphs.models.threads import Blob, Checkpoint, Conversation, JournalEntry, Lease, Task, Thread, ThreadEvent
+from graphs.models.trust import Trust
 
 __all__ = [
     "ApprovalQueue",
@@ -27,4 +28,5 @@ __all__ = [
     "Task",
     "Thread",
     "ThreadEvent",
+    "Trust",
 ]

@@ -31,6 +31,7 @@ from graphs.engine.ports import (
     ThreadStart,
 )
 from graphs.engine.statuses import DONE, InterruptStatus, ThreadStatus
+from graphs.engine.trust import Grant
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class InMemoryCheckpointer:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._threads: dict[ThreadRef, _Thread] = {}
+        self._grants: list[Grant] = []
         self._lock = threading.Lock()
 
     async def create(self, ref: ThreadRef, start: ThreadStart) -> None:
@@ -144,9 +146,11 @@ class InMemoryCheckpointer:
     async def answer(self, ref: ThreadRef, answers: Sequence[Answer], *, actor: str = "") -> Sequence[Decision]:
         with self._lock:
             thread = self._thread(ref)
-            closed, decisions = rules.decide(thread.questions, answers, actor, self._clock.now())
+            now = self._clock.now()
+            closed, decisions = rules.decide(thread.questions, answers, actor, now)
             for question in closed:
                 _put(thread, question)
+            self._grants += rules.grants(closed, ref, now)
             if closed:
                 thread.status = rules.after_answer(thread.status)
             return decisions
@@ -187,6 +191,17 @@ class InMemoryCheckpointer:
                 )
                 for one in rows
             ]
+
+    async def grants(self, ref: ThreadRef) -> Sequence[Grant]:
+        now = self._clock.now()
+        with self._lock:
+            return [one for one in self._grants if one.reaches(ref) and one.valid(now)]
+
+    async def revoke(self, ref: ThreadRef, grant_id: str, *, actor: str = "") -> bool:
+        with self._lock:
+            kept = [one for one in self._grants if one.id != grant_id or not one.reaches(ref)]
+            self._grants, before = kept, len(self._grants)
+            return len(kept) < before
 
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         with self._lock:

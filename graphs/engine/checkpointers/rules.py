@@ -10,8 +10,9 @@ from typing import Any
 from graphs.engine.answers import OPEN
 from graphs.engine.errors import AlreadyAnswered, AnswerMismatch, ThreadEnded
 from graphs.engine.interrupts import Decision, Interrupt
-from graphs.engine.ports import Answer, Json, TaskKey, TaskResult
+from graphs.engine.ports import Answer, Json, TaskKey, TaskResult, ThreadRef
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus, ThreadStatus
+from graphs.engine.trust import Grant, granted
 
 #: With one of these the open questions of the whole thread have nobody left to hear their answers.
 WITHDRAWS = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
@@ -41,6 +42,24 @@ def decide(
             raise AlreadyAnswered(_refusal(question), open_ids)
         decisions.append(decision)
     return closed, decisions
+
+
+def grants(closed: Sequence[Interrupt], ref: ThreadRef, now: datetime) -> list[Grant]:
+    """The trust that comes with the decisions of these questions."""
+    found = [granted(one, one.decision, ref, now) for one in closed if one.decision is not None]
+    return [one for one in found if one is not None]
+
+
+def grant_to_json(grant: Grant) -> dict[str, Json]:
+    """A grant without the thread it was given in."""
+    data = asdict(grant)
+    del data["ref"]
+    return {**data, "expires_at": None if grant.expires_at is None else grant.expires_at.isoformat()}
+
+
+def grant_from_json(data: Mapping[str, Any], ref: ThreadRef) -> Grant:
+    """The grant again."""
+    return Grant(ref=ref, **{**data, "expires_at": _time(data["expires_at"])})
 
 
 def _same(decision: Decision, answer: Answer) -> bool:

@@ -34,6 +34,7 @@ from graphs.engine.ports import (
     ThreadStart,
 )
 from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
+from graphs.engine.trust import Grant
 
 
 class SQLiteCheckpointer:
@@ -145,7 +146,13 @@ class SQLiteCheckpointer:
         with self._writing() as db:
             row = self._row(db, ref)
             known = _named_or_open(db, row[0], [one.interrupt_id for one in answers])
-            closed, decisions = rules.decide(known, answers, actor, self._clock.now())
+            now = self._clock.now()
+            closed, decisions = rules.decide(known, answers, actor, now)
+            given = [
+                (one.id, ref.graph_id, ref.thread_id, _text(rules.grant_to_json(one)))
+                for one in rules.grants(closed, ref, now)
+            ]
+            db.executemany(sql.GRANT, given)
             for question in closed:
                 assert question.decision is not None
                 db.execute(
@@ -199,6 +206,19 @@ class SQLiteCheckpointer:
                 (self._row(db, ref)[0], first, limit),
             ).fetchall()
         return [_step_log(*row) for row in rows]
+
+    async def grants(self, ref: ThreadRef) -> Sequence[Grant]:
+        with self._reading() as db:
+            rows = db.execute(sql.GRANTS, (ref.graph_id,)).fetchall()
+        found = [rules.grant_from_json(orjson.loads(data), ThreadRef(ref.graph_id, name)) for name, data in rows]
+        now = self._clock.now()
+        return [one for one in found if one.reaches(ref) and one.valid(now)]
+
+    async def revoke(self, ref: ThreadRef, grant_id: str, *, actor: str = "") -> bool:
+        if not any(one.id == grant_id for one in await self.grants(ref)):
+            return False
+        with self._writing() as db:
+            return db.execute("DELETE FROM grants WHERE id=?", (grant_id,)).rowcount == 1
 
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         with self._reading() as db:

@@ -27,6 +27,10 @@ CREATE TABLE IF NOT EXISTS interrupts (
 CREATE INDEX IF NOT EXISTS interrupts_open ON interrupts (thread) WHERE status IN ('open', 'needs_info');
 CREATE TABLE IF NOT EXISTS events (
     thread INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (thread, seq)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS grants (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, graph_id TEXT NOT NULL, thread_id TEXT NOT NULL,
+    data TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS grants_of ON grants (graph_id);
 """
 #: A file from before there was a log gets its column, empty: those steps cannot be replayed, and say so.
 ADD_LOG = "ALTER TABLE checkpoints ADD COLUMN log TEXT NOT NULL DEFAULT '{}'"
@@ -69,3 +73,5 @@ FIND = (
     " FROM threads WHERE graph_id=? AND thread_id=?"
 )
 JOURNALS = "SELECT path, visit, key, ordinal, state, value, mode FROM journal WHERE thread=? ORDER BY path, visit"
+GRANT = "INSERT INTO grants (id, graph_id, thread_id, data) VALUES (?,?,?,?)"
+GRANTS = "SELECT thread_id, data FROM grants WHERE graph_id=? ORDER BY n"
