@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
@@ -40,6 +40,7 @@ from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran
 from graphs.engine.task import TaskRun
 from graphs.engine.together import all_ended, errors_of
+from graphs.engine.trust import Grant
 
 _ENDS = {ThreadStatus.REJECTED: TaskStatus.REJECTED, ThreadStatus.CANCELLED: TaskStatus.CANCELLED}
 
@@ -250,6 +251,9 @@ class _ChildHost:
 
     async def record_effect(self, task: Context, entry: JournalEntry) -> None:
         await self.parent.record(replace(entry, key=f"{self.prefix}{entry.key}"))
+
+    async def grants(self) -> Sequence[Grant]:
+        return await self.parent.services.grants()
 
     async def open_interrupt(self, question: Interrupt) -> Interrupt:
         """Open a child's question at once as one of its node's task, so that it does not wait for other children."""

@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from graphs.engine.ports import JournalEntry, Json
 from graphs.engine.scopes import Scope, running_scope
 from graphs.engine.state import StateView
 from graphs.engine.statuses import InterruptStatus
+from graphs.engine.trust import Grant
 
 REPLY_KEY = "__resume_reply__"
 
@@ -38,6 +39,8 @@ class Services(Protocol):
     def now(self) -> datetime: ...
 
     def tell(self, type_: str, task: Context, **details: Any) -> None: ...
+
+    async def grants(self) -> Sequence[Grant]: ...
 
 
 @dataclass(slots=True)

@@ -36,6 +36,7 @@ from graphs.engine.statuses import DONE, TaskStatus, ThreadStatus
 from graphs.engine.superstep import Applied, Ran
 from graphs.engine.task import TaskRun, describe
 from graphs.engine.telling import Teller
+from graphs.engine.trust import Grant
 
 #: Finished siblings of a task that still runs are recorded together, at most this many seconds after the first of them.
 GROUP_WINDOW = 0.05
@@ -156,6 +157,10 @@ class Loop:
         """Store one effect before the next one begins."""
         failpoints.reach("before_record_effect")
         await self.checkpointer.record_effect(self.ref, TaskKey(task.path, task.visit), entry)
+
+    async def grants(self) -> Sequence[Grant]:
+        """The trust that reaches this thread at this moment."""
+        return await self.checkpointer.grants(self.ref)
 
     async def open_interrupt(self, question: Interrupt) -> Interrupt:
         """Open one question in its own commit, at once (Z08, Z51)."""

@@ -35,6 +35,7 @@ from graphs.engine.ports import (
 )
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus, ThreadStatus
 from tests.store.logs import LogSpecification
+from tests.store.trust import TrustSpecification
 
 T = TypeVar("T")
 A, B = TaskKey("a", 1), TaskKey("outer/b", 2)
@@ -60,7 +61,7 @@ def event(seq: int, type_: str = "graph.superstep_end") -> dict[str, Any]:
     return {"type": type_, "path": "", "visit": 0, "seq": seq, "at": AT, "data": {"step": seq}}
 
 
-class StoreSpecification(LogSpecification):
+class StoreSpecification(LogSpecification, TrustSpecification):
     """Subclass it with a fixture `store`; override `call` where coroutines need another way to run."""
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **named: Any) -> T:
