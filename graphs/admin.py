@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from graphs import models as tables
-from graphs.actions import memberships, threads
+from graphs.actions import memberships, threads, trust
 from graphs.actions.errors import Refused
 from graphs.engine.errors import SaysoError
 from graphs.models.fields import JSONTextField
@@ -146,6 +146,24 @@ class ThreadAdmin(ReadOnlyAdmin):
                 self.message_user(request, f"{thread}: {word}.")
             except (Refused, SaysoError) as error:
                 self.message_user(request, f"{thread}: {error}", messages.ERROR)
+
+
+@admin.register(tables.Trust)
+class TrustAdmin(ReadOnlyAdmin):
+    list_display = ["tool", "agent", "graph_id", "scope", "granted_by_name", "granted_at", "expires_at", "revoked_at"]
+    list_filter = ["scope", "granted_at", "revoked_at"]
+    search_fields = ["tool", "agent", "graph_id", "granted_by_name"]
+    links = {"thread": "thread", "queue": "queue"}
+    actions = ["revoke"]
+
+    @admin.action(description="Revoke: such calls are asked about again")
+    def revoke(self, request: HttpRequest, chosen: QuerySet[tables.Trust]) -> None:
+        for given in chosen:
+            try:
+                trust.revoke(request.user, given, channel="admin")
+                self.message_user(request, f"{given}: revoked.")
+            except (Refused, SaysoError) as error:
+                self.message_user(request, f"{given}: {error}", messages.ERROR)
 
 
 @admin.register(tables.Lease)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.models import AuditEntry, Decision, Interrupt
 from graphs.models.moves import ANSWERABLE
 from graphs.permissions import can
-from graphs.web import asking, editing, listing, progress, talk
+from graphs.web import asking, editing, listing, progress, talk, trusting
 from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.forms import Problem
@@ -85,6 +86,7 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "waiting": waiting,
         "card": card,
         "may_decide": waiting and can(user, "decide", interrupt),
+        "trust": trusting.offer(user, interrupt, *trusted(submission)) if waiting else None,
         "facts": facts(value) if value is not None else [],
         "value": value,
         "raw": pretty(interrupt.payload)[:RAW_SHOWN],
@@ -102,6 +104,11 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "back": back(request),
         "from": listing.parse(QueryDict(request.GET.get("from", "")[:1000])).query(),
     }
+
+
+def trusted(submission: Submission | None) -> tuple[Mapping[str, str], dict[str, str]]:
+    """What was filled in of “do not ask again”, and what is wrong with it."""
+    return (submission.posted, trusting.blamed(submission.pairs)) if submission else ({}, {})
 
 
 def receipt(decision: Decision | None) -> AuditEntry | None:

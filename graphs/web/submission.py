@@ -9,7 +9,7 @@ from typing import Any
 
 from graphs.models import Interrupt
 from graphs.models.moves import ANSWERABLE
-from graphs.web import asking, editing
+from graphs.web import asking, editing, trusting
 from graphs.web.asking import Act, Card
 from graphs.web.forms import Field, Problem, attach, read
 from graphs.web.forms.fields import ABSENT
@@ -91,7 +91,9 @@ class Submission:
             bare = self.act is None or self.act.bare or self.card.form is None
             return None if bare else editing.changed(self.card.form, value)
         if self.card.verdict and self.act is not None:
-            return {**(value if isinstance(value, dict) else {}), asking.VERDICT: not self.act.bare}
+            found = {**(value if isinstance(value, dict) else {}), asking.VERDICT: not self.act.bare}
+            more = None if self.act.bare else trusting.given(self.interrupt, self.posted, found)
+            return found if more is None else {**found, "trust": more}
         return value if value != {} or not (self.act and self.act.bare) else None
 
     def blame(self, problems: Sequence[Problem]) -> None:

@@ -6,7 +6,7 @@ from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-from graphs.web import appearance, checkpoints, inbox, launch, review, threads
+from graphs.web import appearance, checkpoints, inbox, launch, review, threads, trust
 from graphs.web.people import ChangePassword, SignIn
 from graphs.web.shell import see_other
 
@@ -26,6 +26,8 @@ urlpatterns = [
     path("threads/<uuid:uid>/comments", threads.comment, name="thread_comment"),
     path("launch", launch.launcher, name="launcher"),
     path("launch/<str:graph_id>", launch.launch, name="launch"),
+    path("trust", trust.trusted, name="trust"),
+    path("trust/<uuid:pk>/revoke", trust.revoke, name="trust_revoke"),
     path("favicon.ico", appearance.favicon, name="favicon"),
     path("theme", login_not_required(appearance.theme), name="theme"),
     path("accounts/login/", see_other(SignIn.as_view()), name="login"),
