@@ -8,6 +8,7 @@ from typing import Any
 
 from graphs.engine.statuses import Outcome
 from graphs.models import Interrupt
+from graphs.web import calls
 from graphs.web.editing import Edited
 from graphs.web.forms import Field, build
 from graphs.web.forms.mapping import resolve
@@ -41,6 +42,8 @@ class Card:
     verdict: bool = False
     #: What the author calls the verdict, where the schema says more than "approved".
     states: str = ""
+    #: The form edits the arguments of the call that the question is about.
+    call: bool = False
     #: The form edits the state that a structural pause goes on with, as it was at this checkpoint.
     step: int | None = None
 
@@ -55,6 +58,8 @@ def card(interrupt: Interrupt, edited: Edited | None = None) -> Card:
     schema, options = interrupt.response_schema, offered(interrupt)
     if interrupt.style == "structural":
         return structural(interrupt, edited)
+    if calls.is_gate(interrupt) and verdict_in(schema):
+        return Card([approve(interrupt), reject(interrupt)], calls.form(interrupt), verdict=True, call=True)
     if verdict_in(schema):
         form = build(schema, skip=frozenset({VERDICT}))
         return Card(

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphs.models import Interrupt
 from graphs.models.moves import ANSWERABLE
-from graphs.web import asking, editing, trusting
+from graphs.web import asking, calls, editing, trusting
 from graphs.web.asking import Act, Card
 from graphs.web.forms import Field, Problem, attach, read
 from graphs.web.forms.fields import ABSENT
@@ -64,6 +64,8 @@ class Submission:
         value: Any = ABSENT
         bare = self.act is not None and self.act.bare
         if self.card.form is not None:
+            if self.card.call:
+                calls.take(self.card.form, self.posted)
             value, problems = read(self.card.form, self.posted, required=not bare)
         elif self.card.free and self.act is not None and self.act.name == "answer":
             value, problems = self._free()
@@ -90,11 +92,21 @@ class Submission:
         if self.card.step is not None:
             bare = self.act is None or self.act.bare or self.card.form is None
             return None if bare else editing.changed(self.card.form, value)
+        if self.card.call and self.act is not None:
+            return self._call(value)
         if self.card.verdict and self.act is not None:
-            found = {**(value if isinstance(value, dict) else {}), asking.VERDICT: not self.act.bare}
-            more = None if self.act.bare else trusting.given(self.interrupt, self.posted, found)
-            return found if more is None else {**found, "trust": more}
+            return {**(value if isinstance(value, dict) else {}), asking.VERDICT: not self.act.bare}
         return value if value != {} or not (self.act and self.act.bare) else None
+
+    def _call(self, value: Any) -> dict[str, Any]:
+        """The verdict on a tool call: with the arguments where they were changed, and with trust where it was given."""
+        assert self.act is not None
+        if self.act.bare:
+            return {asking.VERDICT: False}
+        edited = calls.edited(self.interrupt, value)
+        found = {asking.VERDICT: True} | ({} if edited is None else {calls.ARGUMENTS: edited})
+        trust = trusting.given(self.interrupt, self.posted, found)
+        return found if trust is None else {**found, "trust": trust}
 
     def blame(self, problems: Sequence[Problem]) -> None:
         """Add problems and put them beside their fields."""

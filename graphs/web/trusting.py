@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from graphs.engine import trust
 from graphs.models import Interrupt
 from graphs.permissions import can
+from graphs.web import calls
 from graphs.web.forms import Problem
 from graphs.web.reading import humanise, leaf, pretty
 
@@ -62,14 +63,14 @@ class Offer:
 
 def offer(user: User, interrupt: Interrupt, posted: Mapping[str, str], problems: Mapping[str, str]) -> Offer | None:
     """The offer for a question that trust can be given with, as it was filled in; None for any other."""
-    if interrupt.kind != trust.GATE or not isinstance(interrupt.metadata, Mapping):
+    if not calls.is_gate(interrupt) or not isinstance(interrupt.metadata, Mapping):
         return None
     agent = str(interrupt.metadata.get("agent", "this agent"))
     scopes = [(ASK, "Ask every time"), (trust.THREAD, "in this thread"), (trust.CONVERSATION, "in this conversation")]
     if can(user, "trust", interrupt):
         scopes.append((trust.AGENT, f"in every thread of {agent}"))
     scope = posted.get("trust_scope", ASK)
-    arguments = [argument(name, value, posted, problems) for name, value in proposed(interrupt).items()]
+    arguments = [argument(name, value, posted, problems) for name, value in calls.proposed(interrupt).items()]
     span = posted.get("trust_span", USUAL)
     return Offer(scopes, scope, list(SPANS.items()), span, arguments, problems.get("trust", ""))
 
@@ -88,16 +89,13 @@ def argument(name: str, value: Any, posted: Mapping[str, str], problems: Mapping
     )
 
 
-def proposed(interrupt: Interrupt) -> Mapping[str, Any]:
-    found = interrupt.metadata.get("arguments") if isinstance(interrupt.metadata, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
 def is_text(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 def spoken(value: Any) -> str:
+    if isinstance(value, list) and is_text(value):
+        return ", ".join(value)
     return pretty(value) if isinstance(value, list | dict) else leaf(value)[0]
 
 
@@ -105,10 +103,10 @@ def given(interrupt: Interrupt, posted: Mapping[str, str], value: Any) -> dict[s
     """The trust that a posted form gives, None where it gives none. Later calls are compared with the arguments of
     `value`, the answer it comes with, where the reviewer edited them."""
     scope = posted.get("trust_scope", ASK)
-    if interrupt.kind != trust.GATE or scope == ASK:
+    if not calls.is_gate(interrupt) or scope == ASK:
         return None
     edited = value.get("arguments") if isinstance(value, Mapping) else None
-    arguments = edited if isinstance(edited, Mapping) else proposed(interrupt)
+    arguments = edited if isinstance(edited, Mapping) else calls.proposed(interrupt)
     rules = {name: rule(name, one, posted) for name, one in arguments.items()}
     found: dict[str, Any] = {"scope": scope, "arguments": {name: one for name, one in rules.items() if one}}
     span = posted.get("trust_span", USUAL)

@@ -18,7 +18,7 @@ from graphs.actions.errors import NotAllowed, NotFound, NotPossible
 from graphs.agents.approvals import gate_schema
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.statuses import Outcome
-from graphs.models import AuditEntry, Trust
+from graphs.models import AuditEntry, Decision, Trust
 from tests.actions.conftest import Asked
 from tests.people import People, member
 from tests.records import question
@@ -43,15 +43,15 @@ def asked(people: People) -> Asked:
 def form(page: str) -> dict[str, str]:
     """What a browser would send of the page's form without touching it."""
     part = page[page.index('<form id="decide"') : page.index("</form>", page.index('<form id="decide"'))]
-    found = dict(re.findall(r'<input[^>]*?name="([^"]+)"[^>]*?value="([^"]*)"', part))
-    return {**found, **dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', part))}
+    inputs = [dict(re.findall(r'(\w+)="([^"]*)"', one)) for one in re.findall(r"<input[^>]*>", part)]
+    texts = dict(re.findall(r'<textarea[^>]*name="([^"]+)"[^>]*>\n?([^<]*)</textarea>', part))
+    return {one["name"]: one.get("value", "") for one in inputs if one.get("name")} | texts
 
 
 def posted(browser: Any, asked: Asked, **chosen: str) -> Any:
     address = reverse("review", args=[asked.row().pk])
     page = browser.get(address).content.decode()
-    fields = {name: value for name, value in form(page).items() if name in ("version", "digest", "key")}
-    return browser.post(address, {**fields, "act": "approve", **chosen})
+    return browser.post(address, {**form(page), "act": "approve", **chosen})
 
 
 def given(asked: Asked, user: User | System, **trust: Any) -> Trust:
@@ -128,6 +128,47 @@ class TestGiving:
         with refused:
             decide(people.decider, [asked.given(Outcome.APPROVED, {"approved": True, "trust": trust})], channel="form")
         assert asked.row().status == "open" and not Trust.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestEditing:
+    def value(self, asked: Asked) -> Any:
+        return Decision.objects.get(interrupt=asked.row()).value
+
+    def test_e11_the_form_holds_the_proposed_arguments_and_sends_none_that_were_left_alone(
+        self, people: People, asked: Asked, signed_in: SignedIn
+    ) -> None:
+        browser = signed_in(people.decider)
+        page = browser.get(reverse("review", args=[asked.row().pk])).content.decode()
+        assert {"logs/a.txt", "5"} <= set(form(page).values())
+        assert posted(browser, asked).status_code == 303
+        assert self.value(asked) == {"approved": True}
+
+    def test_e11_edited_arguments_are_sent_whole_with_their_types(
+        self, people: People, asked: Asked, signed_in: SignedIn
+    ) -> None:
+        days = next(name for name, value in form(self.page(people, asked, signed_in)).items() if value == "5")
+        assert posted(signed_in(people.decider), asked, **{days: "7"}).status_code == 303
+        assert self.value(asked) == {"approved": True, "arguments": {"path": "logs/a.txt", "days": 7}}
+
+    def test_e11_emptied_arguments_are_no_approval_of_those_that_were_proposed(
+        self, people: People, asked: Asked, signed_in: SignedIn
+    ) -> None:
+        names = {value: name for name, value in form(self.page(people, asked, signed_in)).items()}
+        answer = posted(signed_in(people.decider), asked, **{names["5"]: "", names["logs/a.txt"]: ""})
+        assert answer.status_code == 303
+        assert self.value(asked) == {"approved": True, "arguments": {"path": ""}}
+
+    def test_z54_trust_is_compared_with_what_the_reviewer_made_of_the_call(
+        self, people: People, asked: Asked, signed_in: SignedIn
+    ) -> None:
+        days = next(name for name, value in form(self.page(people, asked, signed_in)).items() if value == "5")
+        assert posted(signed_in(people.decider), asked, **{days: "7"}, trust_scope="thread").status_code == 303
+        assert Trust.objects.get().arguments == {"path": {"is": "logs/a.txt"}, "days": {"is": 7}}
+
+    def page(self, people: People, asked: Asked, signed_in: SignedIn) -> str:
+        address = reverse("review", args=[asked.row().pk])
+        return str(signed_in(people.decider).get(address).content.decode())
 
 
 @pytest.mark.django_db(transaction=True)
