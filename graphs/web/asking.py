@@ -184,6 +184,8 @@ OWN_REASONS = {
     "interrupt_before": "The graph stops before this node, each time it comes to it.",
     "interrupt_after": "The graph stops after this node, each time it is done.",
     "effect_in_doubt": "The process that ran it died, so nobody knows whether it took place.",
+    "tool_approval": "A person agrees to calls of this tool before they run.",
+    "long_running_tool": "The tool has begun something; what comes of it is for a person to say.",
     "effect_in_parent": "This thread is a fork. What its parent did outside is not repeated before somebody says so.",
 }
 
@@ -191,7 +193,7 @@ OWN_REASONS = {
 def reason_of(interrupt: Interrupt) -> str:
     """Why it is asked, in one line, where the author or the engine said so."""
     reason = interrupt.reason
-    if interrupt.style in ("structural", "effect") and isinstance(reason, str) and reason in OWN_REASONS:
+    if interrupt.style in ("structural", "effect", "tool") and isinstance(reason, str) and reason in OWN_REASONS:
         return OWN_REASONS[reason]
     if isinstance(reason, Mapping):
         reason = next(
