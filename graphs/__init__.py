@@ -8,9 +8,17 @@ from typing import Any
 _PLACES = {
     "graphs.agents.agent": "Agent LlmAgent",
     "graphs.agents.approvals": "AgentState NestedAgentInterrupt",
-    "graphs.agents.hooks": "BeforeToolCallEvent",
-    "graphs.agents.models": "ModelReply ScriptedModel ToolCall",
-    "graphs.agents.named": "use_models",
+    "graphs.agents.hooks": (
+        "AfterInvocationEvent AfterModelCallEvent AfterToolCallEvent AfterToolsEvent BeforeInvocationEvent"
+        " BeforeModelCallEvent BeforeToolCallEvent BeforeToolsEvent MessageAddedEvent"
+    ),
+    "graphs.agents.models": "Model ModelError ModelReply ScriptedModel ToolCall",
+    "graphs.agents.named": "configured_or use_models",
+    "graphs.agents.outcomes": "AgentFailed",
+    "graphs.agents.results": "AgentResult MultiAgentResult NodeResult Status",
+    "graphs.agents.run": "TooManyTokens TooManyTurns",
+    "graphs.agents.sessions": "AgentInput FileSessionManager SessionManager",
+    "graphs.agents.tool_context": "ToolContext",
     "graphs.agents.tool_node": "ToolNode",
     "graphs.agents.tools": "LongRunningFunctionTool Tool tool",
     "graphs.engine.conversation.apps": "App ResumabilityConfig RunEvent",

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from graphs.agents.calling import MAX_REJECTIONS, Toolbox
-from graphs.agents.models import Model, ModelReply
+from graphs.agents.agent_tool import AgentTool, DirectCalls
+from graphs.agents.models import Model
 from graphs.agents.named import resolve
+from graphs.agents.outcomes import agent_result, conversation, state_of
+from graphs.agents.results import AgentResult
+from graphs.agents.run import AgentRun
+from graphs.agents.sessions import AgentInput, Session, SessionManager, events_of
+from graphs.agents.state import AgentValues
+from graphs.agents.structured import OutputSchema
+from graphs.agents.telling import Listener, told_to
+from graphs.agents.toolbox import CONCURRENT, MAX_REJECTIONS, Rule, Toolbox
 from graphs.agents.tools import Tool
-from graphs.engine import canonical, effects, messages
+from graphs.engine.blocking import blocking
 from graphs.engine.context import Context
-from graphs.engine.counters import counted
-from graphs.engine.errors import SaysoError
+from graphs.engine.errors import DefinitionError
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
-
-
-class TooManyTurns(SaysoError):
-    """The model asked for tools more often than the agent allows."""
+from graphs.engine.state import Channel
+from graphs.engine.workflow import compiled
 
 
 class Agent:
-    """A model with tools. `approve` holds name patterns of tools that a person must agree to before each call.
+    """A model with tools. `approve` holds name patterns, or functions of a tool's name and arguments, for the calls
+    that a person must agree to.
 
     `model` is a model, the name of one, or None (`graphs.agents.named`); `hooks` are hook providers. As a node its
-    output is the text of the model's last reply. `max_turns` bounds the model calls of one execution,
-    `max_rejections` how often the very same call may be proposed and rejected before the run ends as rejected (E10).
+    output is the text of the model's last reply, or what fits `output_schema`. Bounds: `max_turns` and `max_tokens` of
+    one activation, `tool_timeout` in seconds of each tool call that names none, `max_rejections` how often the very
+    same call may be proposed and rejected before the run ends as rejected (E10), `window` how many messages the model
+    is shown. `execution` is `concurrent` or `sequential` (H19).
 
-    In a thread that keeps `messages` (one that `invoke` began) what it says and does is appended to them, and an input
-    of messages is the whole conversation so far (T31).
+    It is called with a prompt, or with responses to what it asked, and keeps its conversation then: in memory for as
+    long as the object lives, or where `session_manager` says. In a thread that keeps `messages` (one that `invoke`
+    began) what it says and does is appended to them, and an input of messages is the whole conversation so far (T31).
     """
 
     node_kind = "agent"
@@ -37,34 +48,127 @@ class Agent:
 
     def __init__(
         self,
-        name: str,
+        name: str = "agent",
         model: Model | str | None = None,
-        system_prompt: str = "",
+        system_prompt: str | None = None,
         tools: Sequence[Any] = (),
-        approve: Sequence[str] = (),
+        approve: Sequence[Rule] = (),
         max_turns: int = 20,
         *,
         hooks: Sequence[Any] = (),
+        session_manager: SessionManager | None = None,
+        callback_handler: Listener | None = None,
+        description: str = "",
+        execution: str = CONCURRENT,
+        max_tokens: int | None = None,
+        tool_timeout: float | None = None,
+        window: int | None = None,
+        output_schema: Any = None,
+        state: Mapping[str, Any] | None = None,
         max_rejections: int = MAX_REJECTIONS,
     ) -> None:
+        if not isinstance(name, str) or not name:
+            raise DefinitionError(f"an agent's name is text that is not empty, not {name!r:.100}")
         self.name = name
         self.model = resolve(model)
-        self.system_prompt = system_prompt
-        self.toolbox = Toolbox(name, tools, approve, hooks, max_rejections)
+        self.system_prompt = system_prompt or ""
+        self.description = description
+        self.toolbox = Toolbox(name, tools, approve, hooks, max_rejections, execution, tool_timeout)
         self.max_turns = max_turns
+        self.max_tokens = max_tokens
+        self.window = window
+        self.output_schema = None if output_schema is None else OutputSchema(output_schema)
+        self.initial_state = AgentValues(state).get()
+        self.callback_handler = callback_handler
+        #: The state channel in which the agent finds and keeps its conversation over turns; empty where a graph has it.
+        self.remembers = ""
+        self._session_manager = session_manager
 
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Its tools by name."""
-        return self.toolbox.tools
+    # As a node
 
     async def run_node(self, ctx: Context, value: Any) -> Json:
         """Run the loop from its start; what the journal holds is not done again."""
-        return await _Conversation(self, ctx).run(value)
+        return await AgentRun(self, ctx).run(value)
+
+    def by_itself(self, channel: str = "messages") -> tuple[Agent, dict[str, Channel]]:
+        """The same agent as one that keeps its conversation in a state channel, and the channels it then needs."""
+        alone = copy.copy(self)
+        alone.remembers = channel
+        return alone, {channel: Channel("messages", [])}
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Its tools by name; those of sources that were not opened yet are missing."""
+        return self.toolbox.tools
+
+    @property
+    def specs(self) -> list[dict[str, Any]]:
+        """What its model is told of its tools."""
+        own = [one.spec for one in self.tools.values()]
+        return own if self.output_schema is None else [*own, self.output_schema.spec]
 
     def gates(self, tool_name: str) -> bool:
         """Whether a person must agree to calls of this tool."""
         return self.toolbox.gates(tool_name)
+
+    def as_tool(self, *, name: str = "", description: str = "") -> Tool:
+        """The agent as a tool of another one: it is run with a text, and asks through whoever called it (H35)."""
+        return AgentTool(self, name or self.name, description or self.description or f"Ask the agent {self.name}.")
+
+    # Called by itself
+
+    def __call__(self, given: AgentInput = None, **invocation_state: Any) -> AgentResult:
+        """`invoke_async` for code without an event loop."""
+        return blocking(self.invoke_async(given, **invocation_state))
+
+    async def invoke_async(self, given: AgentInput = None, **invocation_state: Any) -> AgentResult:
+        """Bring a prompt, or responses to what it asked, and return how far that led.
+
+        Raises `ThreadBusy`, `AnswerMismatch`, `AnswerInvalid` and `InputMismatch` where nothing was done, `AgentFailed`
+        where the model or a hook failed: `retry()` then goes on where it did.
+        """
+        with told_to(self.callback_handler) as emit:
+            result = await self.session.send(given, invocation_state=invocation_state, emit=emit)
+        return await agent_result(self, self.session, result)
+
+    async def stream_async(self, given: AgentInput = None, **invocation_state: Any) -> AsyncIterator[Mapping[str, Any]]:
+        """The same, told as it goes on: `{"data": text}` for pieces of replies, `{"current_tool_use": …}` and
+        `{"tool_result": …}` for calls, and at the end `{"result": AgentResult}`."""
+        from graphs.agents.telling import spoken
+
+        async for event in events_of(self.session, given, invocation_state=invocation_state):
+            if "result" in event and "type" not in event:
+                yield {"result": await agent_result(self, self.session, event["result"])}
+            elif (told := spoken(event)) is not None:
+                yield told
+
+    async def retry_async(self) -> AgentResult:
+        """Go on where a call of this agent failed, with its answers and finished tool calls."""
+        return await agent_result(self, self.session, await self.session.retry())
+
+    def retry(self) -> AgentResult:
+        """`retry_async` for code without an event loop."""
+        return blocking(self.retry_async())
+
+    @cached_property
+    def session(self) -> Session:
+        """The conversation that it is called in."""
+        return Session(compiled(self), self._session_manager)
+
+    @property
+    def messages(self) -> list[Message]:
+        """What was said in its conversation so far, with what the turn under way has added."""
+        return conversation(self, blocking(self.session.snapshot()))
+
+    @property
+    def state(self) -> AgentValues:
+        """A copy of what its conversation holds beside its messages; hooks and tools change it on `event.agent`."""
+        return AgentValues(state_of(self, blocking(self.session.snapshot())))
+
+    @property
+    def tool(self) -> DirectCalls:
+        """Its tools, to be called directly: `agent.tool.look(path="a")`. Nothing can be asked there (H26)."""
+        return DirectCalls(self)
 
 
 class LlmAgent(Agent):
@@ -76,62 +180,6 @@ class LlmAgent(Agent):
         model: Model | str | None = None,
         instruction: str = "",
         tools: Sequence[Any] = (),
-        *,
-        description: str = "",
         **options: Any,
     ) -> None:
         super().__init__(name, model, instruction, tools, **options)
-        self.description = description
-
-
-class _Conversation:
-    """One execution of an agent."""
-
-    def __init__(self, agent: Agent, ctx: Context) -> None:
-        self.agent = agent
-        self.ctx = ctx
-        self.messages: list[Message] = []
-
-    async def run(self, value: Any) -> Json:
-        self.messages = self._opening(value)
-        known = len(self.messages)
-        for turn in range(self.agent.max_turns):
-            message = await self._ask_model(turn)
-            self.messages.append(message)
-            if not message.tool_calls:
-                self._keep(known)
-                return "".join(block.get("text", "") for block in message.content)
-            results = await self.agent.toolbox.call(self.ctx, turn, message.tool_calls)
-            self.messages.append(Message.tool_result_message(results))
-            self.agent.toolbox.stop_repeated(self.messages)
-        raise TooManyTurns(f"agent {self.agent.name!r} called its model {self.agent.max_turns} times without an end")
-
-    def _opening(self, value: Any) -> list[Message]:
-        if isinstance(value, Mapping) and "messages" in value and "messages" in self.ctx.state:
-            return messages.read(self.ctx.state["messages"])
-        return [Message.text_message(value if isinstance(value, str) else canonical.dumps(value).decode())]
-
-    def _keep(self, known: int) -> None:
-        if "messages" in self.ctx.state:
-            self.ctx.state["messages"] = self.messages[known:]
-
-    async def _ask_model(self, turn: int) -> Message:
-        settled = await effects.settle(self.ctx.scope, "model", self._complete, ordinal=turn, harmless=True)
-        self.ctx.spend(**settled["usage"])
-        return Message(settled["message"])
-
-    async def _complete(self) -> Json:
-        agent = self.agent
-        said = [Message(one) for one in canonical.copy(self.messages)]
-        reply = await agent.model.complete(said, [one.spec for one in agent.tools.values()], agent.system_prompt)
-        if not isinstance(reply, ModelReply):
-            raise TypeError(f"the model of agent {agent.name!r} gave {reply!r:.100}, which is no ModelReply")
-        return {"message": _assistant(reply), "usage": counted(reply.usage)}
-
-
-def _assistant(reply: ModelReply) -> Message:
-    calls = [
-        {"toolUseId": one.id or f"call-{index}", "name": one.name, "input": canonical.encode(dict(one.input), "input")}
-        for index, one in enumerate(reply.tool_calls)
-    ]
-    return Message.tool_call_message(*calls, text=reply.text)

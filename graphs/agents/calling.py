@@ -1,4 +1,4 @@
-"""Calling tools for a model, alike for agents and tool nodes: each call is an entry of the task's journal.
+"""One tool call of a model, alike for agents and tool nodes: an entry of the task's journal.
 
 The entries are the ledger of tool results: a call that finished is not run again while another of its batch waits for a
 person, under `invoke` and `stream` alike and on every store (T11).
@@ -8,139 +8,114 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
-from itertools import pairwise
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from graphs.agents import trust
 from graphs.agents.approvals import gate_schema, verdict_of
-from graphs.agents.hooks import BeforeToolCallEvent
-from graphs.agents.tools import LongRunningFunctionTool, Tool, as_tool
+from graphs.agents.asked_hooks import NO, asked_before, cancelled_by
+from graphs.agents.hooks import AfterToolCallEvent, AfterToolsEvent, BeforeToolCallEvent
+from graphs.agents.state import settled as settled_state
+from graphs.agents.tool_context import ToolContext
+from graphs.agents.toolbox import Toolbox
+from graphs.agents.tools import LongRunningFunctionTool, Tool
 from graphs.engine import answers, asking, canonical, effects, events
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
-from graphs.engine.errors import DefinitionError
 from graphs.engine.hooks import HookRegistry
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
-from graphs.engine.messages import Message
 from graphs.engine.ports import Json
 from graphs.engine.scopes import Scope, ToolCallInfo
-from graphs.engine.statuses import Outcome, TaskStatus
+from graphs.engine.statuses import Outcome
 from graphs.engine.task import failure_of, text_of
-from graphs.engine.together import all_ended, errors_of
-
-_NO = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.EXPIRED})
-#: A model that proposes a call which people have rejected so often is stopped instead of asking for ever (E10).
-MAX_REJECTIONS = 3
+from graphs.engine.trust import GATE, Grant
 
 
-class Toolbox:
-    """The tools that one agent or tool node (its `owner`) may call, and what stands before the calls.
+def hooks_of(box: Toolbox, ctx: Context) -> HookRegistry:
+    """The hooks of the agent, followed by those of the run."""
+    around: HookRegistry | None = getattr(ctx.services, "hooks", None)
+    return box.hooks if around is None else box.hooks.followed_by(around)
 
-    `approve` holds name patterns of tools that a person must agree to, beside those that require it themselves.
+
+class Call:
+    """One call. `place` is its turn and index, so that the model's own call ids may repeat (T29).
+
+    `agent` is the agent as it runs, None for a tool node. `fresh` says that its result came about in this pass.
     """
 
-    def __init__(
-        self,
-        owner: str,
-        tools: Sequence[Any],
-        approve: Sequence[str] = (),
-        hooks: Sequence[Any] = (),
-        max_rejections: int = MAX_REJECTIONS,
-    ) -> None:
-        self.owner = owner
-        self.approve = tuple(approve)
-        self.hooks = HookRegistry(tuple(hooks))
-        self.max_rejections = max_rejections
-        self.tools: dict[str, Tool] = {}
-        for one in map(as_tool, tools):
-            if self.tools.setdefault(one.name, one) is not one:
-                raise DefinitionError(f"{owner!r} has two tools named {one.name!r}")
-
-    def gates(self, tool_name: str) -> bool:
-        """Whether a person must agree to all calls of this tool."""
-        named = any(fnmatchcase(tool_name, pattern) for pattern in self.approve)
-        tool = self.tools.get(tool_name)
-        return named or (tool is not None and tool.require_confirmation is True)
-
-    def schema_of(self, tool_name: str) -> dict[str, Any]:
-        """What a reviewer of this tool's calls answers."""
-        return gate_schema(self.tools[tool_name].schema)
-
-    async def call(self, ctx: Context, turn: int, calls: Sequence[Mapping[str, Any]]) -> list[Json]:
-        """The `toolResult` blocks of a batch of calls, all made at once, in their order.
-
-        Those that finish are settled before a pause of another one ends the pass. A tool that raises, that does not
-        exist or that is rejected is an error result (T13).
-        """
-        batch = [_Call(self, ctx, f"tool:{turn}.{index}", call) for index, call in enumerate(calls)]
-        ended = await all_ended(one.run() for one in batch)
-        _order(ctx, [f"{one.place}/" for one in batch])
-        for error in sorted(errors_of(ended), key=lambda error: isinstance(error, GraphInterrupt)):
-            raise error
-        return [one.result() for one in ended]
-
-    def stop_repeated(self, messages: Sequence[Message]) -> None:
-        """End the task as rejected where a call of the last batch was rejected as often as the limit says (E10)."""
-        rejected = [_spelled(call) for call in _rejected(_since_the_prompt(messages))]
-        latest = [_spelled(call) for call in _rejected(messages[-2:])]
-        for spelled in latest:
-            if rejected.count(spelled) >= self.max_rejections:
-                name = canonical.loads(spelled)[0]
-                text = f"The same call of {name} was proposed {self.max_rejections} times, and rejected each time."
-                raise TaskEnded(TaskStatus.REJECTED, text)
-
-
-class _Call:
-    """One call of one tool. `place` is its turn and index, so that the model's own call ids may repeat (T29)."""
-
-    def __init__(self, box: Toolbox, ctx: Context, place: str, call: Mapping[str, Any]) -> None:
+    def __init__(self, box: Toolbox, ctx: Context, place: str, call: Mapping[str, Any], agent: Any = None) -> None:
         self.box = box
         self.owner = box.owner or ctx.node_id
         self.ctx = ctx
         self.place = place
         self.call = call
+        self.agent = agent if agent is not None else box
+        self.hooks = hooks_of(box, ctx)
         self.arguments: Mapping[str, Any] = call.get("input") or {}
         self.scope = self._scope()
+        self.fresh = False
+        self._grant: Grant | None = None
+        self._exception: BaseException | None = None
 
     async def run(self) -> Json:
         """Its result block. Raises the pause of whatever it asks."""
         self._leave_waiting()
         tool = self.box.tools.get(self.call["name"])
         if tool is None:
-            return self._result("error", f"There is no tool named {self.call['name']!r}.")
+            return await self._close(self._result("error", f"There is no tool named {self.call['name']!r}."))
+        if self.call.get("broken"):
+            return await self._close(self._result("error", _broken(tool, self.call["broken"])))
         if not self._settled():
             refused = await self._refused(tool)
             if refused is not None:
-                return refused
-        settled = await effects.settle(self.scope, "call", lambda: self._run(tool), tool.crash, 0)
+                return await self._close(*refused)
+        settled = await self._settle("call", lambda: self._run(tool), tool.crash, harmless=False)
+        if not isinstance(settled, dict) or "status" not in settled:
+            # A person said that an effect in doubt had happened, and what it had given.
+            settled = {"status": "success", "content": settled, "arguments": dict(self.arguments)}
         if isinstance(tool, LongRunningFunctionTool) and settled["status"] == "success":
-            return self._given(self._wait(tool, settled))
-        return self._result(settled["status"], settled["content"])
+            return await self._close(self._given(self._wait(tool, settled)))
+        outcome = Outcome(settled["outcome"]) if "outcome" in settled else None
+        return await self._close(self._result(settled["status"], settled["content"], outcome))
+
+    async def cancelled(self, text: str) -> Json:
+        """Its result where the whole batch was cancelled: nothing of it is asked or run."""
+        return await self._close(self._result("error", text, Outcome.CANCELLED), text)
 
     def _leave_waiting(self) -> None:
         """Leave a call alone that waits for a person while only others of its batch were answered (G13)."""
         news = self.ctx.news
-        own = [one for one in self.ctx.journal.record.interrupts if one.key.startswith(f"{self.place}/")]
+        own = asked_before(self.ctx, f"{self.place}/")
         if news is None or any(one.id in news for one in own):
             return
         pauses = [self.ctx.pause(one) for one in own if one.status in answers.OPEN]
         if pauses:
             raise pauses[0]
 
-    async def _refused(self, tool: Tool) -> Json:
-        """The result of a call that a hook or a person keeps from running, else None; the arguments are then final."""
+    async def _refused(self, tool: Tool) -> tuple[Json, str] | None:
+        """The result of a call that a hook or a person keeps from running, and why; else None, and the arguments are
+        then final."""
         before = await self._before(tool)
         if before["cancel"]:
-            return self._result("error", before["cancel"], Outcome.CANCELLED)
+            return self._result("error", before["cancel"], Outcome.CANCELLED), before["cancel"]
         self.arguments = before["input"]
         self.scope = self._scope()
-        if self.box.gates(tool.name) or before["confirm"]:
-            verdict = verdict_of(self._gate(tool), self.arguments)
-            if not verdict.approved:
-                return self._result("error", verdict.message, verdict.outcome)
-            self.arguments = verdict.arguments
+        # A question that was asked once holds, also where the rule behind it is gone by now.
+        asked = self.ctx.journal.question(self._gate_place, 0) is not None
+        if not asked and not self.box.gates(tool.name) and not before["confirm"]:
+            return None
+        self._grant = await trust.covering(self.ctx, self._gate_place, self.owner, tool.name, self.arguments)
+        if self._grant is not None:
+            return None
+        verdict = verdict_of(self._gate(tool), self.arguments)
+        if not verdict.approved:
+            return self._result("error", verdict.message, verdict.outcome), verdict.message
+        self.arguments = verdict.arguments
         return None
+
+    @property
+    def _gate_place(self) -> str:
+        return f"{self.place}/approve"
 
     def _scope(self) -> Scope:
         details = {"agent": self.owner, "tool": self.call["name"], "arguments": self.arguments}
@@ -150,40 +125,46 @@ class _Call:
         found = self.ctx.journal.effect(f"{self.place}/call", 0)
         return found is not None and found.state == "done"
 
+    async def _settle(
+        self,
+        key: str,
+        work: Callable[[], Awaitable[dict[str, Json]]],
+        mode: str = effects.IDEMPOTENT,
+        *,
+        harmless: bool = True,
+    ) -> Any:
+        values = getattr(self.agent, "state", None)
+        return await settled_state(values, self.scope, key, work, mode, harmless=harmless)
+
     # Before the call
 
     async def _before(self, tool: Tool) -> dict[str, Any]:
         """What hooks and rules make of the call, settled once: a re-fire evaluates neither again (E23)."""
-        hooks = self._hooks()
-        if not hooks.wants(BeforeToolCallEvent) and not callable(tool.require_confirmation):
+        prefix = f"{self.place}/{BeforeToolCallEvent.kind}/"
+        rules = callable(tool.require_confirmation) or self.box.predicates
+        if not self.hooks.wants(BeforeToolCallEvent) and not rules and not asked_before(self.ctx, prefix):
             return {"input": self.arguments, "cancel": "", "confirm": False}
-        settled: dict[str, Any] = await effects.settle(
-            self.scope, "before", lambda: self._prepare(tool, hooks), ordinal=0, harmless=True
-        )
+        settled: dict[str, Any] = await self._settle("before", lambda: self._prepare(tool, prefix))
         return settled
 
-    def _hooks(self) -> HookRegistry:
-        around: HookRegistry | None = getattr(self.ctx.services, "hooks", None)
-        return self.box.hooks if around is None else self.box.hooks.followed_by(around)
-
-    async def _prepare(self, tool: Tool, hooks: HookRegistry) -> Json:
+    async def _prepare(self, tool: Tool, prefix: str) -> dict[str, Json]:
         use = {"toolUseId": self.call["toolUseId"], "name": tool.name, "input": canonical.copy(dict(self.arguments))}
-        event = BeforeToolCallEvent(use, self.box, self.ctx)
-        event.scope = Scope(self.ctx, f"{self.place}/{event.kind}/", call=self.scope.call)
-        text = await self._cancelled(hooks, event)
+        event = BeforeToolCallEvent(use, self.agent, self.ctx, False, tool, self.ctx.context)
+        event.scope = Scope(self.ctx, prefix, call=self.scope.call)
+        default = f"The call of {tool.name} was cancelled."
+        text = await cancelled_by(self.hooks, event, self.ctx, lambda: event.cancel_tool, default)
         given = canonical.encode(event.tool_use["input"], f"{tool.name}/input")
         return {"input": given, "cancel": text, "confirm": not text and await self._must_confirm(tool, given)}
 
-    async def _cancelled(self, hooks: HookRegistry, event: BeforeToolCallEvent) -> str:
-        """Why the hooks, or a person whom they asked, cancel the call; empty where they let it through."""
-        default = f"The call of {event.tool_use['name']} was cancelled."
-        try:
-            await hooks.fire(event, self.ctx)
-        except TaskEnded as ended:
-            return ended.text or default
-        return event.cancel_tool if isinstance(event.cancel_tool, str) else default if event.cancel_tool else ""
-
     async def _must_confirm(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        for predicate in self.box.predicates:
+            said = predicate(tool.name, canonical.copy(dict(arguments)))
+            if await said if inspect.isawaitable(said) else said:
+                return True
+        return await self._requires(tool, arguments)
+
+    @staticmethod
+    async def _requires(tool: Tool, arguments: Mapping[str, Any]) -> bool:
         rule = tool.require_confirmation
         if not callable(rule):
             return False
@@ -203,11 +184,11 @@ class _Call:
             f"{self.owner} wants to call {tool.name}",
             payload={"tool": tool.name, "arguments": self.arguments},
             schema=gate_schema(tool.schema),
-            reason="tool_approval",
-            kind="tool_approval",
+            reason=GATE,
+            kind=GATE,
             name=tool.name,
         )
-        return self.ctx.pose(draft, f"{self.scope.prefix}approve", 0)
+        return self.ctx.pose(draft, self._gate_place, 0)
 
     # The call
 
@@ -217,28 +198,47 @@ class _Call:
         ended = await self._ended(tool)
         # Kept with the result: a later question about this call must show the same in every pass.
         ended["arguments"] = dict(self.arguments)
+        if self._grant is not None:
+            ended["trust"] = {"id": self._grant.id, "by": self._grant.granted_by, "scope": self._grant.scope}
         self.ctx.services.tell(events.TOOL_END, self.ctx, **told, result=ended["status"])
         return ended
 
     async def _ended(self, tool: Tool) -> dict[str, Json]:
         try:
-            bound = tool.bind(self.arguments)
-            if tool.is_async:
-                result = await tool.fn(**bound)
-            else:
-                result = await self.ctx.services.pool.run(lambda: tool.fn(**bound))
-                result = await result if inspect.isawaitable(result) else result
-            return {"status": "success", "content": canonical.encode(result, tool.name)}
+            return {"status": "success", "content": canonical.encode(await self._called(tool), tool.name)}
         except GraphInterrupt as pause:
             if pause.interrupt.id in self.ctx.raised:
                 raise
             return {"status": "success", "content": self._deferred(pause.interrupt)}
+        except TaskEnded as ended:
+            text = ended.text or f"The call of {tool.name} was {ended.status}."
+            return {"status": "error", "content": text, "outcome": str(ended.status)}
         except (asyncio.CancelledError, SystemExit) as error:
-            return _failed(failure_of(error, f"tool {tool.name!r}"))
+            return self._failed(failure_of(error, f"tool {tool.name!r}"))
         except Exception as error:
             if self.ctx.fault is not None or self.ctx.store_error is not None:
                 raise
-            return _failed(error)
+            return self._failed(error)
+
+    async def _called(self, tool: Tool) -> Any:
+        limit = tool.timeout if tool.timeout is not None else self.box.timeout
+        deadline = asyncio.timeout(limit)
+        try:
+            async with deadline:
+                use = {"toolUseId": self.call["toolUseId"], "name": tool.name, "input": dict(self.arguments)}
+                bound = tool.bind(self.arguments, ToolContext(use, self.agent, self.ctx.context, self.ctx))
+                if tool.is_async:
+                    return await tool.fn(**bound)
+                result = await self.ctx.services.pool.run(lambda: tool.fn(**bound))
+                return await result if inspect.isawaitable(result) else result
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise TimeoutError(f"{tool.name} took longer than {limit} s and was given up") from None
+
+    def _failed(self, error: Exception) -> dict[str, Json]:
+        self._exception = error
+        return {"status": "error", "content": f"{type(error).__name__}: {text_of(error)}"}
 
     def _deferred(self, raised: Interrupt) -> Json:
         """A tool that raised a pause itself has nobody to hand the answer to: the answer is the tool's result."""
@@ -268,43 +268,32 @@ class _Call:
     def _given(self, question: Interrupt) -> Json:
         decision = question.decision
         assert decision is not None
-        if decision.outcome in _NO:
+        if decision.outcome in NO:
             return self._result("error", decision.comment or f"The call was {decision.outcome}.", decision.outcome)
         return self._result("success", answers.delivered(question))
 
-    def _result(self, status: str, content: Json, outcome: Outcome | None = None) -> Json:
-        """A result block. `outcome` is there where a person or a hook kept the tool from running: no failure of it."""
+    # After the call
+
+    async def _close(self, result: dict[str, Json], cancelled: str | None = None) -> Json:
+        """The result block, after the hooks have seen it: once for each result, also where a crash lies between."""
+        if not self.hooks.wants(AfterToolCallEvent) and not self.hooks.wants(AfterToolsEvent):
+            return {"toolResult": result}
+        settled = await self._settle("after", lambda: self._tell_after(result, cancelled))
+        return {"toolResult": settled["result"]}
+
+    async def _tell_after(self, result: dict[str, Json], cancelled: str | None) -> dict[str, Json]:
+        self.fresh = True
+        event = AfterToolCallEvent(dict(self.call), self.agent, canonical.copy(result), cancelled, self._exception)
+        event.scope = Scope(self.ctx, f"{self.place}/{event.kind}/", call=self.scope.call)
+        await self.hooks.fire(event, self.ctx)
+        return {"result": canonical.encode(event.result, "result")}
+
+    def _result(self, status: str, content: Json, outcome: Outcome | None = None) -> dict[str, Json]:
+        """A result. `outcome` is there where a person or a hook kept the tool from running: no failure of it."""
         block = {"text": content} if isinstance(content, str) else {"json": content}
         result: dict[str, Json] = {"toolUseId": self.call["toolUseId"], "status": status, "content": [block]}
-        return {"toolResult": {**result, "outcome": str(outcome)} if outcome is not None else result}
+        return {**result, "outcome": str(outcome)} if outcome is not None else result
 
 
-def _failed(error: Exception) -> dict[str, Json]:
-    return {"status": "error", "content": f"{type(error).__name__}: {text_of(error)}"}
-
-
-def _order(ctx: Context, places: Sequence[str]) -> None:
-    """Have the questions of a batch open in the order of its calls, not in that in which threads came to ask (Z27)."""
-    at = {place: index for index, place in enumerate(places)}
-    raised = sorted(ctx.raised.items(), key=lambda one: at.get(one[1].key.partition("/")[0] + "/", -1))
-    ctx.raised.clear()
-    ctx.raised.update(raised)
-
-
-def _since_the_prompt(messages: Sequence[Message]) -> Sequence[Message]:
-    """What was said since a person last said something."""
-    plain = [index for index, one in enumerate(messages) if one.role == "user" and not one.tool_results]
-    return messages[plain[-1] :] if plain else messages
-
-
-def _rejected(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
-    """The rejected calls of these messages: each paired with its result by call id, within its own turn."""
-    found: list[Mapping[str, Any]] = []
-    for asked, told in pairwise(messages):
-        no = {one["toolUseId"] for one in told.tool_results if one.get("outcome") == Outcome.REJECTED}
-        found += [call for call in asked.tool_calls if call["toolUseId"] in no]
-    return found
-
-
-def _spelled(call: Mapping[str, Any]) -> bytes:
-    return canonical.dumps([call["name"], call.get("input")])
+def _broken(tool: Tool, given: str) -> str:
+    return f"The arguments of {tool.name} were no JSON object, so it was not called: {given:.200}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from graphs.agents.models import Model, ModelReply, ToolCall
+from graphs.agents.models import Model, ModelReply, ToolCall, words
 from graphs.engine.errors import DefinitionError
 from graphs.engine.messages import Message
 
@@ -41,6 +41,40 @@ def _imported(dotted: str) -> Factory:
     return found
 
 
+def configured_or(scripted: Model) -> Model:
+    """The configured model, looked up at each call, or `scripted` where none is configured: what shipped agents use."""
+    return _Configured(scripted)
+
+
+class _Configured:
+    """A model that is chosen when it is called, since settings are read after definitions."""
+
+    def __init__(self, scripted: Model) -> None:
+        self.scripted = scripted
+
+    def chosen(self) -> Model:
+        """The model that counts now."""
+        return resolve("") if _factory else self.scripted
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
+    ) -> ModelReply:
+        """The chosen model's reply."""
+        return await self.chosen().complete(messages, tools, system_prompt)
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
+    ) -> AsyncIterator[str | ModelReply]:
+        """The chosen model's reply as it comes."""
+        chosen = self.chosen()
+        inner = getattr(chosen, "stream", None)
+        if inner is None:
+            yield await chosen.complete(messages, tools, system_prompt)
+            return
+        async for piece in inner(messages, tools, system_prompt):
+            yield piece
+
+
 class StandIn:
     """A deterministic model for where none is configured: it calls each tool that the prompt names once, and then says
     what they gave. A graph can be tried and its pauses seen without a network."""
@@ -66,6 +100,15 @@ class StandIn:
             return ModelReply(tool_calls=tuple(calls))
         gave = [one.text() for one in since if one.tool_results]
         return ModelReply("\n".join(gave) or f"You said: {prompt}")
+
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
+    ) -> AsyncIterator[str | ModelReply]:
+        """The same reply, word by word."""
+        reply = await self.complete(messages, tools, system_prompt)
+        for piece in words(reply.text):
+            yield piece
+        yield reply
 
 
 def _names(text: str, tool: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphs.agents.calling import MAX_REJECTIONS, Toolbox
+from graphs.agents.batch import Batch, stop_repeated
+from graphs.agents.toolbox import CONCURRENT, MAX_REJECTIONS, Rule, Toolbox
 from graphs.engine import messages
 from graphs.engine.context import Context
 from graphs.engine.errors import InputMismatch
@@ -18,8 +19,8 @@ class ToolNode:
     `messages` channel; all at once, each an entry of the journal. Appends one message with the results to `messages`
     and puts it out.
 
-    `approve`, `hooks` and `max_rejections` are as for an `Agent`; `name` is who wants to call, in the questions: the
-    node, where it is empty.
+    `approve`, `hooks`, `max_rejections`, `execution` and `timeout` (of each tool) are as for an `Agent`; `name` is who
+    wants to call, in the questions: the node, where it is empty.
     """
 
     def __init__(
@@ -27,19 +28,22 @@ class ToolNode:
         tools: Sequence[Any],
         *,
         name: str = "",
-        approve: Sequence[str] = (),
+        approve: Sequence[Rule] = (),
         hooks: Sequence[Any] = (),
         max_rejections: int = MAX_REJECTIONS,
+        execution: str = CONCURRENT,
+        timeout: float | None = None,
     ) -> None:
-        self.toolbox = Toolbox(name, tools, approve, hooks, max_rejections)
+        self.toolbox = Toolbox(name, tools, approve, hooks, max_rejections, execution, timeout)
 
     async def __call__(self, ctx: Context) -> Event:
         """The node's body. Raises `InputMismatch` where nothing calls a tool."""
         known = messages.read(ctx.state.get("messages"))
         asked, fresh = _asking(ctx, known)
-        results = Message.tool_result_message(await self.toolbox.call(ctx, 0, asked.tool_calls))
+        await self.toolbox.open()
+        results = Message.tool_result_message(await Batch(self.toolbox, ctx, 0, asked).run())
         said = [asked, results] if fresh else [results]
-        self.toolbox.stop_repeated([*known, *said])
+        stop_repeated(self.toolbox, [*known, *said])
         return Event(output=results, state={"messages": said})
 
 

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, overload
 
+from graphs.agents.tool_context import ToolContext
 from graphs.engine.context import Context
 from graphs.engine.effects import IDEMPOTENT
 from graphs.engine.errors import DefinitionError
@@ -16,6 +17,8 @@ from graphs.engine.scopes import running_task
 #: Whether a person must agree to a call: always, never, or where this function of the call's arguments says so.
 Confirmation = bool | Callable[..., bool | Awaitable[bool]]
 _HIDDEN = frozenset({"self", "cls", "ctx", "context", "tool_context"})
+#: The parameter that `@tool(context=True)` gives the `ToolContext` to.
+CONTEXT_PARAMETER = "tool_context"
 
 
 class Tool:
@@ -35,6 +38,8 @@ class Tool:
         description: str = "",
         crash: str = IDEMPOTENT,
         require_confirmation: Confirmation = False,
+        context: bool | str = False,
+        timeout: float | None = None,
     ) -> None:
         if not callable(fn):
             raise DefinitionError(f"{fn!r} is no tool: give a function, or a method of an object")
@@ -43,16 +48,20 @@ class Tool:
         self.fn = fn
         self.require_confirmation = require_confirmation
         self.name: str = name or fn.__name__
-        self.description = description or inspect.getdoc(fn) or ""
+        self.description, told = _documented(fn, description)
         self.crash = crash
+        self.timeout = timeout
         self.is_async = inspect.iscoroutinefunction(fn)
         hints = _hints(fn)
         parameters = [one for one in inspect.signature(fn).parameters.values() if one.kind.name.endswith("KEYWORD")]
-        self._context = [
+        self._task = [
             one.name for one in parameters if hints.get(one.name) is Context or one.name in ("ctx", "context")
         ]
-        shown = [one for one in parameters if one.name not in _HIDDEN and one.name not in self._context]
-        self._fields = {one.name: (hints.get(one.name, Any), _default(one)) for one in shown}
+        named = context if isinstance(context, str) else CONTEXT_PARAMETER
+        self._call = [one.name for one in parameters if hints.get(one.name) is ToolContext or one.name == named]
+        hidden = {*_HIDDEN, *self._task, *self._call}
+        shown = [one for one in parameters if one.name not in hidden]
+        self._fields = {one.name: (hints.get(one.name, Any), _default(one, told.get(one.name))) for one in shown}
         self._model: Any = None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Tool:
@@ -79,14 +88,16 @@ class Tool:
         """What a model is told of it."""
         return {"name": self.name, "description": self.description, "inputSchema": self.schema}
 
-    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The call's keyword arguments, coerced to their annotations. Raises ValueError naming what does not fit."""
-        given = self._arguments().model_validate(dict(arguments))
-        bound = {name: getattr(given, name) for name in self._fields}
+    def bind(self, arguments: Mapping[str, Any], call: ToolContext | None = None) -> dict[str, Any]:
+        """The call's keyword arguments, coerced to their annotations, with the context that the function asks for.
+        Raises ValueError naming what does not fit."""
+        checked = self._arguments().model_validate(dict(arguments))
+        bound = {name: getattr(checked, name) for name in self._fields}
         # A whole number is a float, as for a type checker: 25 is then also shown as 25.
         plain = {name for name, (hint, _) in self._fields.items() if hint is float and type(arguments.get(name)) is int}
         bound.update({name: arguments[name] for name in plain})
-        return {**bound, **dict.fromkeys(self._context, running_task())}
+        given = {**dict.fromkeys(self._task, running_task()), **dict.fromkeys(self._call, call or ToolContext())}
+        return {**bound, **given}
 
     def _arguments(self) -> Any:
         # Built when first needed: Pydantic is slow to import and a process that runs no agent never needs it.
@@ -118,20 +129,33 @@ def tool(fn: Callable[..., Any], /) -> Tool: ...
 
 @overload
 def tool(
-    *, name: str = "", description: str = "", crash: str = IDEMPOTENT, require_confirmation: Confirmation = False
+    *,
+    name: str = "",
+    description: str = "",
+    crash: str = IDEMPOTENT,
+    require_confirmation: Confirmation = False,
+    context: bool | str = False,
+    timeout: float | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
 def tool(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a function or method a tool: `@tool` or `@tool(name=..., crash="at_most_once")`."""
+    """Make a function or method a tool: `@tool` or `@tool(name=..., crash="at_most_once")`.
+
+    Its schema comes from the signature, its description and those of its arguments from the docstring. With `context`
+    (True, or the name of a parameter) it is given its `ToolContext`; `timeout` bounds one run of it, in seconds.
+    """
     if fn is not None:
         return Tool(fn)
     return lambda wrapped: Tool(wrapped, **options)
 
 
 def as_tool(given: Any) -> Tool:
-    """A tool, or a plain callable as one."""
-    return given if isinstance(given, Tool) else Tool(given)
+    """A tool, a plain callable as one, or an agent or a team as one that is run with a text."""
+    if isinstance(given, Tool):
+        return given
+    made = getattr(given, "as_tool", None)
+    return made() if callable(made) else Tool(given)
 
 
 def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -141,5 +165,23 @@ def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
         return {}
 
 
-def _default(parameter: inspect.Parameter) -> Any:
-    return ... if parameter.default is inspect.Parameter.empty else parameter.default
+def _documented(fn: Callable[..., Any], description: str) -> tuple[str, dict[str, str]]:
+    """What a docstring says of the function, and of its parameters by name."""
+    text = inspect.getdoc(fn) or ""
+    if "\n" not in text:
+        return description or text, {}
+    from docstring_parser import parse
+
+    found = parse(text)
+    parts = [part for part in (found.short_description, found.long_description) if part]
+    told = {one.arg_name: one.description for one in found.params if one.description}
+    return description or ("\n\n".join(parts) if told or found.meta else text), told
+
+
+def _default(parameter: inspect.Parameter, told: str | None) -> Any:
+    given = ... if parameter.default is inspect.Parameter.empty else parameter.default
+    if told is None:
+        return given
+    from pydantic import Field
+
+    return Field(given, description=told)

@@ -129,9 +129,13 @@ class HookRegistry:
         """All callbacks, event by event."""
         return [callback for callbacks in self._callbacks.values() for callback in callbacks]
 
+    def of(self, event: type[HookEvent]) -> list[Callback]:
+        """The callbacks for this event."""
+        return list(self._callbacks.get(event, ()))
+
     def wants(self, event: type[HookEvent]) -> bool:
         """Whether anything is registered for this event."""
-        return bool(self._callbacks.get(event))
+        return bool(self.of(event))
 
     async def fire(self, event: E, task: Context, prefix: str = "") -> E:
         """Call all callbacks, also after one has asked (H14); then raise the first error, or else the first pause.
@@ -142,7 +146,7 @@ class HookRegistry:
             event.scope = Scope(task, f"{prefix}{event.kind}/")
         pauses: list[GraphInterrupt] = []
         errors: list[Exception] = []
-        for callback in self._callbacks.get(type(event), ()):
+        for callback in self.of(type(event)):
             await self._call(callback, event, pauses, errors)
         if event.cancelled:
             for pause in pauses:

@@ -248,5 +248,8 @@ def compiled(root: Any) -> CompiledGraph:
 
 
 def _alone(body: NodeBody) -> CompiledGraph:
+    """A graph of one node. An agent keeps its conversation there, since no graph around it does (`by_itself`)."""
     name = name_of(body)
-    return Graph(name, title=name).node(name, body).entry(name).terminal(name).compile()
+    keep = getattr(body, "by_itself", None)
+    kept, channels = keep() if keep is not None else (body, {})
+    return Graph(name, title=name, state=channels).node(name, kept).entry(name).terminal(name).compile()

@@ -1,0 +1,82 @@
+"""The tools that an agent or a tool node may call, and what stands before the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from graphs.agents.approvals import gate_schema
+from graphs.agents.tools import Tool, as_tool
+from graphs.engine.errors import DefinitionError
+from graphs.engine.hooks import HookRegistry
+
+#: A model that proposes a call which people have rejected so often is stopped instead of asking for ever (E10).
+MAX_REJECTIONS = 3
+CONCURRENT, SEQUENTIAL = "concurrent", "sequential"
+#: A name pattern, or a predicate of the tool's name and its arguments, plain or async.
+Rule = str | Callable[[str, Mapping[str, Any]], Any]
+
+
+class Toolbox:
+    """The tools of one `owner`. `approve` says which calls a person must agree to, beside tools that require it.
+
+    Of `approve` a text is a pattern of names, and a function of the tool's name and arguments decides each call; it is
+    asked once a call (E23). `execution` says whether the calls of one reply run at once or one after the other (H19);
+    `timeout` bounds each run of a tool that names none, in seconds. A source of tools, such as an MCP server, is opened
+    before the first call.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        tools: Sequence[Any],
+        approve: Sequence[Rule] = (),
+        hooks: Sequence[Any] = (),
+        max_rejections: int = MAX_REJECTIONS,
+        execution: str = CONCURRENT,
+        timeout: float | None = None,
+    ) -> None:
+        if isinstance(approve, str) or not all(isinstance(one, str) or callable(one) for one in approve):
+            raise DefinitionError(f"{owner!r}: approve is a list of name patterns and functions, not {approve!r:.100}")
+        if execution not in (CONCURRENT, SEQUENTIAL):
+            raise DefinitionError(f"{owner!r}: execution is {CONCURRENT} or {SEQUENTIAL}, not {execution!r}")
+        self.owner = owner
+        self.patterns = tuple(one for one in approve if isinstance(one, str))
+        self.predicates = tuple(one for one in approve if not isinstance(one, str))
+        self.hooks = HookRegistry(tuple(hooks))
+        self.max_rejections = max_rejections
+        self.execution = execution
+        self.timeout = timeout
+        self.tools: dict[str, Tool] = {}
+        self._sources = [one for one in tools if is_source(one)]
+        for one in tools:
+            if not is_source(one):
+                self._add(as_tool(one))
+
+    def _add(self, tool: Tool) -> None:
+        if self.tools.setdefault(tool.name, tool) is not tool:
+            raise DefinitionError(f"{self.owner!r} has two tools named {tool.name!r}")
+
+    async def open(self) -> None:
+        """Learn the tools of sources that were not asked yet. Raises what a source raises; it is asked again then."""
+        while self._sources:
+            found = [as_tool(one) for one in await self._sources[0].list_tools()]
+            self._sources.pop(0)
+            for one in found:
+                self._add(one)
+
+    def gates(self, tool_name: str) -> bool:
+        """Whether a person must agree to all calls of this tool."""
+        named = any(fnmatchcase(tool_name, pattern) for pattern in self.patterns)
+        tool = self.tools.get(tool_name)
+        return named or (tool is not None and tool.require_confirmation is True)
+
+    def schema_of(self, tool_name: str) -> dict[str, Any]:
+        """What a reviewer of this tool's calls answers."""
+        return gate_schema(self.tools[tool_name].schema)
+
+
+def is_source(given: Any) -> bool:
+    """Whether something is no tool itself but knows several, to be asked when they are needed."""
+    return callable(getattr(given, "list_tools", None))
