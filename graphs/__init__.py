@@ -18,6 +18,8 @@ _PLACES = {
     "graphs.agents.results": "AgentResult MultiAgentResult NodeResult Status",
     "graphs.agents.run": "TooManyTokens TooManyTurns",
     "graphs.agents.sessions": "AgentInput FileSessionManager SessionManager",
+    "graphs.agents.teams.builder": "GraphBuilder",
+    "graphs.agents.teams.swarm": "Swarm",
     "graphs.agents.tool_context": "ToolContext",
     "graphs.agents.tool_node": "ToolNode",
     "graphs.agents.tools": "LongRunningFunctionTool Tool tool",

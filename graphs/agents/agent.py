@@ -96,6 +96,12 @@ class Agent:
         alone.remembers = channel
         return alone, {channel: Channel("messages", [])}
 
+    def with_tools(self, more: Sequence[Any]) -> Agent:
+        """The same agent with more tools, as one of its own: a team gives its members what they need there."""
+        other = copy.copy(self)
+        other.toolbox = self.toolbox.with_tools(more)
+        return other
+
     @property
     def tools(self) -> Mapping[str, Tool]:
         """Its tools by name; those of sources that were not opened yet are missing."""

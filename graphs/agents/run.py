@@ -55,6 +55,10 @@ class AgentRun:
         self.name = agent.name
         self.system_prompt = agent.system_prompt
         self.messages: list[Message] = []
+        #: How many of the messages were said before this prompt.
+        self.known = 0
+        #: The member that a tool of this pass hands over to, in a swarm.
+        self.handing = ""
         self.state = AgentValues(kept_state(ctx.state, agent.name) or agent.initial_state)
         self.hooks = hooks_of(agent.toolbox, ctx)
         self._scope = Scope(ctx)
@@ -78,7 +82,7 @@ class AgentRun:
                 self.ctx.state[state_channel(self.name)] = self.state.get()
 
     async def _converse(self, value: Any) -> Json:
-        known = await self._open(value)
+        known = self.known = await self._open(value)
         spent: Counter[str] = Counter()
         turn = 0
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -53,6 +54,15 @@ class Toolbox:
         for one in tools:
             if not is_source(one):
                 self._add(as_tool(one))
+
+    def with_tools(self, more: Sequence[Any]) -> Toolbox:
+        """The same box with more tools in it."""
+        other = copy.copy(self)
+        other.tools = dict(self.tools)
+        other._sources = list(self._sources)
+        for one in more:
+            other._add(as_tool(one))
+        return other
 
     def _add(self, tool: Tool) -> None:
         if self.tools.setdefault(tool.name, tool) is not tool:

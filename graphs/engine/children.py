@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from graphs.engine import canonical, effects, superstep
 from graphs.engine.answers import TaskEnded
+from graphs.engine.bodies import own_graph
 from graphs.engine.cells import spell
 from graphs.engine.checkpointers import rules
 from graphs.engine.context import Context
@@ -92,6 +93,8 @@ def _graph_of(child: Any, name: str | None) -> tuple[CompiledGraph, bool]:
     """The child as a graph, and whether it is one by itself; anything else is the only node of one."""
     if name is not None and (not isinstance(name, str) or not name):
         raise DefinitionError(f"run_node(name={name!r}): a name is text that is not empty")
+    if (own := own_graph(child)) is not None:
+        return own, True
     if isinstance(child, (CompiledGraph, Graph)):
         return (child if isinstance(child, CompiledGraph) else child.compile()), True
     body, options = (child.func, child.options) if isinstance(child, FunctionNode) else (child, {})

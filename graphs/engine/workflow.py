@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from graphs.engine.bodies import own_graph
 from graphs.engine.errors import DefinitionError
 from graphs.engine.functions import FunctionNode, name_of, warn_of_unread_answers
 from graphs.engine.graph import Budgets, CompiledGraph, Graph, NodeBody
@@ -239,6 +240,8 @@ def compiled(root: Any) -> CompiledGraph:
         return root
     if isinstance(root, Workflow):
         return root.compile()
+    if (own := own_graph(root)) is not None:
+        return own
     if not isinstance(root, (Graph, NodeBody)):
         raise DefinitionError(f"{root!r} is no graph, workflow or agent")
     if root not in _of_bodies:

@@ -1,0 +1,101 @@
+"""One member of a team as a node of the team's graph: what it is told, what it leaves for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graphs.agents.agent import Agent
+from graphs.agents.asked_hooks import asked_before, cancelled_by
+from graphs.agents.run import AgentRun
+from graphs.engine import canonical, effects
+from graphs.engine.answers import TaskEnded
+from graphs.engine.context import Context
+from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
+from graphs.engine.messages import Message
+from graphs.engine.outputs import Event
+from graphs.engine.ports import Json
+from graphs.engine.scopes import Scope
+from graphs.engine.state import Channel, StateView
+from graphs.engine.statuses import TaskStatus
+
+#: State channels of a team: the prompt, who has run, whom the last one handed over to, and with what.
+TASK, ORDER, NEXT, HANDOFF = "task", "order", "next", "handoff"
+#: Makes a member's prompt of the team's state and what its node was given.
+Prompt = Callable[[StateView, str, Json], Json]
+#: Says after a member's run what else it writes, by channel.
+After = Callable[[AgentRun | None], Mapping[str, Json]]
+
+
+def result_channel(name: str) -> str:
+    """Where a member's newest output is kept."""
+    return f"result:{name}"
+
+
+def messages_channel(name: str) -> str:
+    """Where a member's conversation is kept."""
+    return f"messages:{name}"
+
+
+def current(order: Any) -> list[str]:
+    """Who has run since the newest prompt, in this order; a prompt leaves None in the channel."""
+    found: list[Any] = list(order or [])
+    return found[len(found) - found[::-1].index(None) :] if None in found else found
+
+
+def channels(names: Sequence[str]) -> dict[str, Any]:
+    """The state channels of a team with these members."""
+    own = {messages_channel(name): Channel("messages", []) for name in names}
+    results = {result_channel(name): "last" for name in names}
+    return {TASK: "last", ORDER: "append", NEXT: "last", HANDOFF: "last", **results, **own}
+
+
+class Member:
+    """An agent, or a team, a graph or a function, under its name in a team. Its hooks are asked before each run."""
+
+    node_kind = "agent"
+    rerun_on_resume = True
+
+    def __init__(self, name: str, executor: Any, hooks: HookRegistry, prompt: Prompt, after: After) -> None:
+        self.name = name
+        self.executor = executor.by_itself(messages_channel(name))[0] if isinstance(executor, Agent) else executor
+        self.hooks = hooks
+        self.prompt = prompt
+        self.after = after
+        if isinstance(executor, Agent):
+            self.toolbox = executor.toolbox
+
+    async def run_node(self, ctx: Context, value: Any) -> Event:
+        """Its output, and what the team's state learns of it."""
+        await self._ask_hooks(ctx, value)
+        prompt = self.prompt(ctx.state, self.name, value)
+        run = AgentRun(self.executor, ctx) if isinstance(self.executor, Agent) else None
+        if run is not None:
+            output = await run.run(prompt)
+        else:
+            output = await ctx.run_node(self.executor, prompt, name=self.name)
+        written = {result_channel(self.name): output, ORDER: [self.name], **self.after(run)}
+        return Event(output=output, state=written)
+
+    async def _ask_hooks(self, ctx: Context, value: Any) -> None:
+        """Let the team's hooks cancel the run; settled once, so that it is not asked about again meanwhile (H27)."""
+        prefix = f"{BeforeNodeCallEvent.kind}/"
+        if not self.hooks.wants(BeforeNodeCallEvent) and not asked_before(ctx, prefix):
+            return
+
+        async def ask() -> dict[str, Json]:
+            event = BeforeNodeCallEvent(self.name, canonical.copy(value), ctx)
+            event.scope = Scope(ctx, prefix)
+            default = f"{self.name} was cancelled."
+            return {"cancel": await cancelled_by(self.hooks, event, ctx, lambda: event.cancel_node, default)}
+
+        found = await effects.settle(ctx.scope, "before_member", ask, ordinal=0, harmless=True)
+        if found["cancel"]:
+            raise TaskEnded(TaskStatus.CANCELLED, found["cancel"])
+
+
+def text_of(value: Any) -> str:
+    """A value as a prompt tells it."""
+    if isinstance(value, Mapping) and isinstance(value.get("content"), list):
+        return Message(value).text()
+    return value if isinstance(value, str) else canonical.dumps(value).decode()
