@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from tests.engine.conftest import no_failpoint, restarted, store
+from tests.engine.conftest import clock, no_failpoint, restarted, store
 
-__all__ = ["no_failpoint", "restarted", "store"]
+__all__ = ["clock", "no_failpoint", "restarted", "store"]
