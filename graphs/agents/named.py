@@ -16,8 +16,9 @@ _factory: str | Factory = ""
 
 
 def use_models(factory: str | Factory) -> None:
-    """Let `factory(name)` make the models of agents that name one, or none (then the name is empty). A dotted name
-    (`module:function`) is imported when the first of them is needed; an empty one means the stand-in again."""
+    """Let `factory(name)` make the models of agents that name one, or none (then the name is empty). `openai:<model>`
+    means that model of an OpenAI-compatible server; a dotted name (`module:function`) is imported when the first of
+    them is needed; an empty one means the stand-in again."""
     global _factory
     _factory = factory
 
@@ -33,6 +34,12 @@ def resolve(given: Model | str | None) -> Model:
 def _imported(dotted: str) -> Factory:
     if not dotted:
         return StandIn
+    kind, _, model = dotted.partition(":")
+    if kind == "openai":
+        from graphs.agents.llms.openai import OpenAIModel
+
+        # An agent that names a model of its own gets that one from the same server.
+        return lambda name: OpenAIModel(name or model)
     module, _, attribute = dotted.partition(":") if ":" in dotted else dotted.rpartition(".")
     try:
         found: Factory = getattr(importlib.import_module(module), attribute)
