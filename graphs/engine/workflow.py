@@ -228,6 +228,8 @@ def _following(start: Iterable[str], always: Mapping[str, Sequence[str]]) -> set
     return found
 
 
+#: What somebody who talks to an agent or a team enters: words.
+MESSAGE = {"type": "string", "title": "Message", "format": "textarea", "minLength": 1}
 _of_bodies: WeakKeyDictionary[Any, CompiledGraph] = WeakKeyDictionary()
 
 
@@ -255,4 +257,6 @@ def _alone(body: NodeBody) -> CompiledGraph:
     name = name_of(body)
     keep = getattr(body, "by_itself", None)
     kept, channels = keep() if keep is not None else (body, {})
-    return Graph(name, title=name, state=channels).node(name, kept).entry(name).terminal(name).compile()
+    asked = MESSAGE if keep is not None else None
+    built = Graph(name, title=name, state=channels, input_schema=asked)
+    return built.node(name, kept).entry(name).terminal(name).compile()

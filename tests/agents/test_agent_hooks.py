@@ -24,8 +24,6 @@ from graphs.agents.tools import tool
 from graphs.engine.asking import interrupt
 from graphs.engine.errors import AnswerMismatch, InputMismatch, ThreadBusy
 from graphs.engine.hooks import HookRegistry
-from graphs.engine.ports import Answer
-from graphs.engine.statuses import Outcome
 from tests.agents.files import DELETE, LOOK, SECOND, BatchGate, Disk, Gate, Watch, keeper, responses, results_of
 
 
@@ -365,44 +363,3 @@ async def test_h42_no_other_event_can_ask_and_says_which_can(event: Any) -> None
         await agent.invoke_async("go")
     snapshot = await agent.session.snapshot()
     assert snapshot is not None and not [one for task in snapshot.tasks.values() for one in task.interrupts]
-
-
-# A recorded no
-
-
-class Quiet:
-    """The same hook, which now ignores what it is told."""
-
-    def register_hooks(self, registry: HookRegistry) -> None:
-        registry.add_callback(BeforeToolCallEvent, lambda event: event.interrupt("gate", {"path": "old/a.txt"}))
-
-
-@pytest.mark.parametrize("hooks", [[], [Gate("renamed")], [Quiet()]], ids=["removed", "renamed", "deaf"])
-@pytest.mark.parametrize("how", ["rejected", "answered"])
-async def test_a_recorded_no_blocks_also_without_the_hook_that_asked(tmp_path: Any, hooks: Any, how: str) -> None:
-    from graphs.agents.sessions import FileSessionManager
-
-    disk = Disk()
-    before = keeper(disk, [DELETE, "Done."], Gate(), session_manager=FileSessionManager("s", tmp_path))
-    (one,) = (await before.invoke_async("tidy")).interrupts
-    answer = (
-        Answer(one.id, Outcome.REJECTED, None, "Keep it.")
-        if how == "rejected"
-        else Answer(one.id, Outcome.ANSWERED, "n")
-    )
-    await before.session.checkpointer.answer(before.session.ref, [answer])
-    after = keeper(disk, [DELETE, "Done."], *hooks, session_manager=FileSessionManager("s", tmp_path))
-    result = await _go_on(after)
-    if hooks and isinstance(hooks[0], Quiet) and how == "answered":
-        # It is there, heard the answer, and that is all that an answered “n” asks for: what it means is the hook's.
-        assert disk.deleted == ["old/a.txt"]
-    else:
-        assert disk.deleted == [] and result.status == "completed"
-        assert results_of(after)[0][1] == "error"
-
-
-async def _go_on(agent: Agent) -> Any:
-    from graphs.engine.runner import GraphRunner
-
-    session = agent.session
-    return await GraphRunner().graph(session.graph).resume_from(session.checkpointer, session.ref.thread_id).arun()

@@ -16,10 +16,13 @@ SEED_001 = """interrupt pending_interrupt GraphInterrupt InMemoryCheckpointer Me
 StreamEvent"""
 SEED_002 = """RequestInput Event Context Workflow FunctionNode App ResumabilityConfig START types LlmAgent
 LongRunningFunctionTool"""
-SEED_003 = "HookProvider HookRegistry BeforeNodeCallEvent AfterNodeCallEvent BeforeToolCallEvent tool Agent"
+SEED_003 = """HookProvider HookRegistry BeforeNodeCallEvent AfterNodeCallEvent BeforeToolCallEvent BeforeToolsEvent
+AfterToolCallEvent AfterToolsEvent BeforeModelCallEvent AfterModelCallEvent BeforeInvocationEvent AfterInvocationEvent
+MessageAddedEvent tool ToolContext Agent AgentResult AgentInput FileSessionManager Swarm GraphBuilder Status"""
 OURS = """ask once aonce Decision Outcome Budgets Channel CompiledGraph ScriptedModel ModelReply ToolCall Tool
 GRAPH_START SUPERSTEP_START NODE_START NODE_STREAM NODE_END NODE_ERROR SUPERSTEP_END TOOL_START TOOL_END AgentState
-RunEvent InMemorySessionService StreamChunk DEFAULT_ROUTE AnswersUnread use_models fork afork"""
+RunEvent InMemorySessionService StreamChunk DEFAULT_ROUTE AnswersUnread use_models configured_or fork afork AgentFailed
+TooManyTurns TooManyTokens SessionManager MultiAgentResult NodeResult Model ModelError"""
 FOR_AUTHORS = """lint pauses Finding Pause rehearse arehearse Rehearsal mermaid assert_no_pause_swallowed"""
 ERRORS = """SaysoError DefinitionError SchemaError PayloadError InputMismatch AnswerInvalid AnswerMismatch
 AlreadyAnswered AmbiguousQuestion QuestionChanged QuestionExpired PauseSwallowed NestedPause ChildFailed DeadEnd

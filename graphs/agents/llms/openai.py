@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -96,12 +95,13 @@ class OpenAIModel:
             raise ModelUnavailable(f"the reply of model {self.name!r} broke off before its end")
 
     def _client(self) -> AsyncOpenAI:
-        key = self._api_key if self._api_key is not None else os.environ.get(KEY, "")
-        if not key:
-            raise ModelKeyMissing(f"no key for model {self.name!r}: set {KEY}, or give api_key")
-        return _sdk().AsyncOpenAI(
-            api_key=key, base_url=self.base_url, timeout=self.timeout, max_retries=self.max_retries
-        )
+        sdk = _sdk()
+        given = {"api_key": self._api_key, "base_url": self.base_url}  # None: the SDK reads the environment
+        try:
+            made: AsyncOpenAI = sdk.AsyncOpenAI(**given, timeout=self.timeout, max_retries=self.max_retries)
+        except sdk.OpenAIError as error:
+            raise ModelKeyMissing(f"no key for model {self.name!r}: set {KEY}, or give api_key") from error
+        return made
 
     def _request(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str

@@ -20,6 +20,7 @@ from graphs.engine.hooks import HookRegistry
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
 from graphs.engine.state import StateView
+from graphs.engine.workflow import MESSAGE
 
 Condition = Callable[..., Any]
 
@@ -99,7 +100,7 @@ class GraphBuilder:
 
     def _graph(self, entries: Sequence[str]) -> Graph:
         budgets = Budgets() if self._most is None else Budgets(supersteps=self._most)
-        built = Graph(self.name, state=channels(list(self._nodes)), budgets=budgets)
+        built = Graph(self.name, state=channels(list(self._nodes)), budgets=budgets, input_schema=MESSAGE)
         hooks = HookRegistry(self._hooks)
         before = {id: [source for source, target, _ in self._edges if target == id] for id in self._nodes}
         for id, executor in self._nodes.items():

@@ -18,6 +18,7 @@ from graphs.engine.hooks import HookRegistry
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
 from graphs.engine.state import StateView
+from graphs.engine.workflow import MESSAGE
 
 #: The tool by which a member hands over.
 HAND_OVER = "handoff_to_agent"
@@ -54,7 +55,7 @@ class Swarm(Team):
     def _graph(
         self, name: str, members: dict[str, Agent], first: str, hooks: HookRegistry, options: dict[str, Any]
     ) -> CompiledGraph:
-        built = Graph(name, state=channels(list(members)), **options)
+        built = Graph(name, state=channels(list(members)), **{"input_schema": MESSAGE, **options})
         for one, agent in members.items():
             built.node(one, Member(one, _with_handover(agent, members, self.max_handoffs), hooks, _prompt, _after))
             built.terminal(one)
