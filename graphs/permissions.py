@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DECIDERS = (Right.DECIDE, Right.ADMINISTER)
 #: What is done to a thread as a whole.
-STEERING = ("cancel", "suspend", "retry")
+STEERING = ("cancel", "suspend", "retry", "say")
 #: What goes around people's decisions: a fork goes on with answers that were given once, and with another state.
 OPERATING = ("fork", "migrate")
 
@@ -23,8 +23,8 @@ OPERATING = ("fork", "migrate")
 def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
     """May this person do `action` to `obj`?
 
-    Actions are view, decide, comment, start, administer, operate, for threads cancel, suspend, resume, retry, fork and
-    migrate, for questions trust (all threads of an agent), for trust revoke. `obj` is an Interrupt, Thread,
+    Actions are view, decide, comment, start, administer, operate, for threads cancel, suspend, resume, retry, say,
+    fork and migrate, for questions trust (all threads of an agent), for trust revoke. `obj` is an Interrupt, Thread,
     Conversation, Comment, Decision, Trust or ApprovalQueue; `start` and `operate` need none.
     """
     if not user.is_authenticated or not user.is_active:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from graphs.web.reading import Fact, facts, pretty, prose
 MOST = 200
 #: Values of a bubble past this many facts are folded.
 SHORT = 6
-TOLD = ["graph.node_end", "graph.node_error", "graph.end"]
+TOLD = ["graph.start", "graph.node_end", "graph.node_error", "graph.end"]
 END_WORDS = {
     "completed": "The thread is completed.",
     "failed": "The thread failed.",
@@ -64,10 +64,11 @@ def read(thread: Thread, current: Interrupt | None = None, questions: list[Inter
     names = labels(thread)
     questions = questions_of(thread) if questions is None else questions
     events = list(ThreadEvent.objects.filter(thread=thread, type__in=TOLD).order_by("-seq")[: MOST * 2])
+    settled = settled_in(thread)
     entries = [
         *_opening(thread),
-        *_tasks(thread, names, events),
-        *_tools(thread, names, questions),
+        *_tasks(thread, names, events, {row.task_id for row in settled if is_reply(row.key)}),
+        *_tools(settled, names, questions),
         *_events(events, names),
     ]
     entries += [entry for question in questions if question != current for entry in _question(question, names)]
@@ -140,23 +141,31 @@ def _value(
     return entry
 
 
-def _tasks(thread: Thread, names: dict[str, str], events: list[ThreadEvent]) -> Iterator[Entry]:
+def _tasks(
+    thread: Thread, names: dict[str, str], events: list[ThreadEvent], replied: Collection[int]
+) -> Iterator[Entry]:
     # A row is written with its commit; when its node ended, and before what, the events know.
     speakers = agents(thread)
     ends = {(event.path, event.visit): event.at for event in events if event.type == "graph.node_end"}
     rows = Task.objects.filter(thread=thread, status=TaskStatus.FINISHED).defer("detail").order_by("-at", "-pk")[:MOST]
     known = {id_: name for task in rows for id_, name in speech.names(task.output).items()}
     for task in rows:
+        if task.pk in replied and isinstance(task.output, str):
+            continue  # its last reply said the same
         name = names.get(task.path, task.path)
         at = ends.get((task.path, task.visit), task.at)
         entry = Entry("node", at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else "")
         yield _value(entry, task.output, fenced=speakers is None or task.path in speakers, known=known)
 
 
-def _tools(thread: Thread, names: dict[str, str], questions: list[Interrupt]) -> Iterator[Entry]:
-    """Effects and tool calls, folded: their results are in the journal and nowhere else."""
+def settled_in(thread: Thread) -> list[JournalEntry]:
+    """The newest effects, replies and tool calls of a thread."""
     rows = JournalEntry.objects.filter(task__thread=thread, state="done").select_related("task")
-    found = list(rows.defer("task__output", "task__detail").order_by("-at", "-pk")[:MOST])
+    return list(rows.defer("task__output", "task__detail").order_by("-at", "-pk")[:MOST])
+
+
+def _tools(found: list[JournalEntry], names: dict[str, str], questions: list[Interrupt]) -> Iterator[Entry]:
+    """What agents said, and effects and tool calls, folded: they are in the journal and nowhere else."""
     known = {id_: name for row in found for id_, name in speech.names(row.value).items()}
     tools = _called(found) | {
         (one.task_id, place["place"]): named
@@ -165,6 +174,9 @@ def _tools(thread: Thread, names: dict[str, str], questions: list[Interrupt]) ->
     }
     for row in found:
         name = names.get(row.task.path, row.task.path)
+        if is_reply(row.key):
+            yield from _reply(row, name)
+            continue
         place = speech.PLACE.fullmatch(row.key)
         tool = tools.get((row.task_id, place["place"]), "tool call") if place else ""
         entry = Entry("tool", row.at, row.key, "tool", rank=-1, node=row.task.path, note=name)
@@ -177,6 +189,18 @@ def _tools(thread: Thread, names: dict[str, str], questions: list[Interrupt]) ->
             entry.calls, entry.raw = settled, pretty(row.value)
         entry.folded = True
         yield entry
+
+
+def is_reply(key: str) -> bool:
+    """Whether an effect is a model's reply to an agent, or to one that runs inside another node."""
+    return key == "model" or key.endswith("/model")
+
+
+def _reply(row: JournalEntry, name: str) -> Iterator[Entry]:
+    """What an agent said in one turn. Calls without words are told by their own lines."""
+    said = speech.said(row.value)
+    if said:
+        yield Entry("node", row.at, name, "message", rank=-1, node=row.task.path, prose=said)
 
 
 def _called(rows: list[JournalEntry]) -> dict[tuple[int, str], str]:
@@ -193,7 +217,9 @@ def _called(rows: list[JournalEntry]) -> dict[tuple[int, str], str]:
 def _events(events: list[ThreadEvent], names: dict[str, str]) -> Iterator[Entry]:
     for row in events:
         data = row.data if isinstance(row.data, dict) else {}
-        if row.type == "graph.end":
+        if row.type == "graph.start" and row.seq > 1:
+            yield _said(row, data)
+        elif row.type == "graph.end":
             status = str(data.get("status", ""))
             if status in END_WORDS:
                 yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[status])
@@ -201,6 +227,13 @@ def _events(events: list[ThreadEvent], names: dict[str, str]) -> Iterator[Entry]
             name = names.get(row.path, row.path)
             text = f"{data.get('type', 'Error')}: {data.get('message', '')}"
             yield Entry("error", row.at, name, "alert-circle", rank=4, node=row.path, text=text)
+
+
+def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:
+    """What began a later turn."""
+    entry = _value(Entry("input", row.at, str(data.get("by") or "Somebody"), "user", rank=-2), data.get("input"))
+    entry.text, entry.prose, entry.note = entry.text or entry.prose, "", "said"
+    return entry
 
 
 def _question(question: Interrupt, names: dict[str, str]) -> Iterator[Entry]:

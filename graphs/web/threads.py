@@ -20,7 +20,7 @@ from graphs.actions.errors import NotPossible, status_of
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
 from graphs.permissions import can
-from graphs.web import checkpoints, picture, progress, state, steering, talk
+from graphs.web import checkpoints, conversation, picture, progress, state, steering, talk
 from graphs.web.definitions import is_registered, labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
@@ -112,6 +112,7 @@ def shown(
         "picture": picture.draw(found, questions),
         **steer(user, found, len(waiting), failed),
         "kin": checkpoints.kin(user, found),
+        "speaking": conversation.speaking(user, found) if tab == "conversation" else None,
         "tabs": list(TABS.items()),
         "tab": tab,
         "questions": questions,

@@ -1,0 +1,75 @@
+"""Talking on with a thread that keeps a conversation: its composer, and what is sent with it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from graphs.actions import turns
+from graphs.actions.errors import InputInvalid, NotPossible, status_of
+from graphs.engine.statuses import ThreadStatus
+from graphs.library import registry
+from graphs.models import Thread
+from graphs.permissions import can
+from graphs.web.errors import answers_refusals
+from graphs.web.people import person
+from graphs.web.shell import SeeOther
+from graphs.web.submission import KEY
+
+MOST = 20_000
+WAITS = {
+    ThreadStatus.INTERRUPTED: "It waits for a decision. A remark below is for the team; it answers nothing.",
+    ThreadStatus.FAILED: "It failed. Retry it, and it goes on where it failed.",
+    ThreadStatus.SUSPENDED: "It is suspended. Resume it, and then go on talking.",
+}
+BUSY = "It is at work. When it has finished you can go on talking."
+
+
+@dataclass(frozen=True, slots=True)
+class Speaking:
+    """The composer of a conversation: `ready` to take a message, or `why` it does not just now."""
+
+    ready: bool
+    why: str = ""
+    key: str = ""
+    typed: str = ""
+
+
+def speaking(user: User, thread: Thread, typed: str = "") -> Speaking | None:
+    """The composer for this person; None where the thread is not theirs to talk to, or keeps no conversation."""
+    if not can(user, "say", thread):
+        return None
+    try:
+        graph = registry.pinned(thread.graph_id, thread.fingerprint)
+    except registry.UnknownGraph:
+        return None
+    if not turns.keeps_conversation(graph):
+        return None
+    status = ThreadStatus(thread.status)
+    if status in turns.OPEN_TO_MORE:
+        return Speaking(True, key=uuid.uuid4().hex, typed=typed)
+    return Speaking(False, WAITS.get(status, BUSY))
+
+
+@require_POST
+@answers_refusals
+def say(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Send a message. Where the thread takes none just now, the page says why and shows what was typed."""
+    from graphs.web import threads
+
+    user = person(request)
+    found = threads.opened(user, uid)
+    text = request.POST.get("text", "").replace("\r\n", "\n").strip()
+    key = request.POST.get("key", "")
+    try:
+        if not text or len(text) > MOST:
+            raise InputInvalid([("/text", f"write between 1 and {MOST} characters")])
+        turns.say(user, found, text, submission_key=key if KEY.fullmatch(key) else None)
+    except (NotPossible, InputInvalid) as refusal:
+        return threads.shown(request, threads.opened(user, uid), ("message", str(refusal), text), status_of(refusal))
+    return SeeOther(reverse("thread", args=[uid]) + "#say")
