@@ -45,6 +45,8 @@ class Agent:
 
     node_kind = "agent"
     rerun_on_resume = True
+    #: What pages call it where it is registered; its name where this is empty.
+    title = ""
 
     def __init__(
         self,

@@ -1,0 +1,90 @@
+"""Support: an agent that looks up orders and pays refunds; above a limit a person agrees before the money moves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphs.agents.agent import Agent
+from graphs.agents.models import ModelReply, ToolCall
+from graphs.agents.named import configured_or
+from graphs.agents.tools import tool
+from graphs.engine.messages import Message
+
+#: Up to this amount nobody is asked.
+LIMIT = 50
+#: Stands for the shop's own database.
+ORDERS: Mapping[str, dict[str, Any]] = {
+    "A-4698": {"item": "Reading light", "paid": 19.9, "status": "delivered late"},
+    "A-4721": {"item": "Floor lamp", "paid": 180.0, "status": "delivered"},
+}
+
+
+@tool
+def look_up_order(order: str) -> dict[str, Any]:
+    """Look an order up by its number."""
+    found = ORDERS.get(order)
+    return {"order": order, **found} if found else {"order": order, "unknown": True}
+
+
+@tool(crash="at_most_once")
+def refund(order: str, amount: float) -> str:
+    """Pay an amount back for an order, no more than was paid for it."""
+    paid = ORDERS.get(order, {"paid": 0})["paid"]
+    if not 0 < amount <= paid:
+        raise ValueError(f"{paid:.2f} was paid for {order}; {amount:.2f} cannot be paid back")
+    return f"{amount:.2f} was paid back for {order}."
+
+
+def is_large(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a person must agree to this call; an amount that cannot be read is a large one."""
+    amount = arguments.get("amount")
+    return name == "refund" and not (isinstance(amount, (int, float)) and amount <= LIMIT)
+
+
+class Clerk:
+    """Replies without a network: looks up the order that was named last, and pays it back where that was wanted."""
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
+    ) -> ModelReply:
+        """The reply that follows from the messages alone."""
+        start = max((at for at, one in enumerate(messages) if one.role == "user" and not one.tool_results), default=0)
+        said, since = [one.text() for one in messages[: start + 1] if one.role == "user"], messages[start:]
+        if results := [one for one in since if one.tool_results]:
+            called = [call["name"] for one in since for call in one.tool_calls]
+            return ModelReply(
+                f"{results[-1].text()} Can I do anything else?" if called[-1] == "refund" else _told(since)
+            )
+        number = next((one for text in reversed(said) for one in re.findall(r"\b[A-Z]-\d+\b", text.upper())[-1:]), "")
+        if not number:
+            return ModelReply("Which order is it about? Its number looks like A-4721.")
+        wants = re.search(r"refund|money|pay.* back", said[-1], re.IGNORECASE)
+        call = _refund(number, said[-1]) if wants and number in ORDERS else ToolCall("look_up_order", {"order": number})
+        turn = sum(one.role == "assistant" for one in messages)
+        return ModelReply(tool_calls=(ToolCall(call.name, call.input, f"call-{turn}"),))
+
+
+def _refund(number: str, said: str) -> ToolCall:
+    amounts = re.findall(r"(?<![\w-])\d+(?:\.\d+)?", said)
+    return ToolCall("refund", {"order": number, "amount": float(amounts[-1]) if amounts else ORDERS[number]["paid"]})
+
+
+def _told(since: Sequence[Message]) -> str:
+    number = next(call["input"]["order"] for one in reversed(since) for call in one.tool_calls)
+    found = ORDERS.get(number)
+    if found is None:
+        return f"I cannot find an order {number}. Please check its number."
+    return f"Order {number}: {found['item']}, {found['paid']:.2f} paid, {found['status']}. Do you want a refund?"
+
+
+root_agent = Agent(
+    "support",
+    configured_or(Clerk()),
+    "You help customers with their orders. Look an order up before you refund it.",
+    tools=[look_up_order, refund],
+    approve=[is_large],
+    description=f"Looks up orders and refunds them; a person agrees to each refund over {LIMIT}.",
+)
+root_agent.title = "Talk to customer support"
