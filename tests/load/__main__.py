@@ -13,7 +13,7 @@ from pathlib import Path
 def measurements() -> dict[str, str]:
     """Short name -> module, of every file here whose name begins with a letter and a number."""
     names = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)])]
-    return {name.split("_")[0]: name for name in names if name[:1] in "wlj" and name[1:2].isdigit()}
+    return {name.split("_")[0]: name for name in names if name[:1] in "wlja" and name[1:2].isdigit()}
 
 
 def main() -> None:

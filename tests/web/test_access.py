@@ -21,10 +21,18 @@ from tests.web.conftest import SignedIn, form_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OPEN_TO_ALL = {"favicon", "login", "theme"}
-STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume"}
-POSTED = STEERED | {"review_comment", "thread_comment", "theme", "logout"}
+STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
+POSTED = STEERED | {"trust_revoke", "review_comment", "thread_comment", "theme", "logout"}
 #: Pages of one object, which strangers must not tell from a missing one.
-OF_ONE = STEERED | {"review", "review_comment", "review_payload", "thread", "thread_fork", "thread_comment"}
+OF_ONE = STEERED | {
+    "trust_revoke",
+    "review",
+    "review_comment",
+    "review_payload",
+    "thread",
+    "thread_fork",
+    "thread_comment",
+}
 #: Pages for fewer people than may see their object.
 FOR_FEW = {"thread_fork"}
 
@@ -35,7 +43,7 @@ def address(pattern: URLPattern, asked: Asked | None = None) -> str:
     path = str(pattern.pattern)
     return "/" + path.replace("<uuid:interrupt_id>", str(question)).replace("<uuid:uid>", str(thread)).replace(
         "<str:graph_id>", "refund"
-    )
+    ).replace("<uuid:pk>", str(uuid4()))
 
 
 def test_every_page_is_in_this_table() -> None:
