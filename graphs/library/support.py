@@ -9,6 +9,7 @@ from typing import Any
 from graphs.agents.agent import Agent
 from graphs.agents.models import ModelReply, ToolCall
 from graphs.agents.named import configured_or
+from graphs.agents.tool_context import ToolContext
 from graphs.agents.tools import tool
 from graphs.engine.messages import Message
 
@@ -28,12 +29,15 @@ def look_up_order(order: str) -> dict[str, Any]:
     return {"order": order, **found} if found else {"order": order, "unknown": True}
 
 
-@tool(crash="at_most_once")
-def refund(order: str, amount: float) -> str:
-    """Pay an amount back for an order, no more than was paid for it."""
-    paid = ORDERS.get(order, {"paid": 0})["paid"]
-    if not 0 < amount <= paid:
-        raise ValueError(f"{paid:.2f} was paid for {order}; {amount:.2f} cannot be paid back")
+@tool(crash="at_most_once", context=True)
+def refund(tool_context: ToolContext, order: str, amount: float) -> str:
+    """Pay an amount back for an order, in all no more than was paid for it."""
+    state = tool_context.agent.state
+    before = state.get(f"repaid {order}") or 0
+    left = ORDERS.get(order, {"paid": 0})["paid"] - before
+    if not 0 < amount <= left:
+        raise ValueError(f"{left:.2f} is left to pay back for {order}; {amount:.2f} cannot be paid back")
+    state.set(f"repaid {order}", before + amount)
     return f"{amount:.2f} was paid back for {order}."
 
 

@@ -34,6 +34,13 @@ def test_support_pays_a_small_refund_at_once_and_tells_a_refusal() -> None:
     assert "cannot find" in str(agent("And Z-1?"))
 
 
+def test_support_pays_nothing_back_twice() -> None:
+    agent = fresh(support.root_agent)
+    assert "paid back" in str(agent("Refund A-4698"))
+    assert "0.00 is left to pay back" in str(agent("Refund A-4698 again, please"))
+    assert agent.state.get() == {"repaid A-4698": 19.9}
+
+
 def test_the_registered_agent_is_described() -> None:
     graph = compiled(support.root_agent)
     assert (graph.id, graph.title, graph.description) == (
