@@ -24,8 +24,8 @@ class Toolbox:
 
     Of `approve` a text is a pattern of names, and a function of the tool's name and arguments decides each call; it is
     asked once a call (E23). `execution` says whether the calls of one reply run at once or one after the other (H19);
-    `timeout` bounds each run of a tool that names none, in seconds. A source of tools (an object with `list_tools`) is opened
-    before the first call.
+    `timeout` bounds each run of a tool that names none, in seconds. A source of tools (an object with `list_tools`) is
+    opened before the first call.
     """
 
     def __init__(
