@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from graphs.engine.ports import Commit
 
 SAY = "say"
-#: The ends after which something more can be said.
-OPEN_TO_MORE = (ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED)
 
 
 def say(
@@ -88,7 +86,7 @@ def begun(actor: Person, thread: Thread, graph: CompiledGraph, given: Any) -> Co
 
 def refuse(status: ThreadStatus) -> None:
     """Say why nothing can be said to a thread of this status, where nothing can."""
-    if status in OPEN_TO_MORE:
+    if status in turns.FOLLOWED:
         return
     if status is ThreadStatus.INTERRUPTED:
         raise NotPossible("It waits for a decision; nothing else can be said to it before.")

@@ -16,7 +16,7 @@ from graphs.agents.run import AgentRun
 from graphs.agents.sessions import AgentInput, Session, SessionManager, events_of
 from graphs.agents.state import AgentValues
 from graphs.agents.structured import OutputSchema
-from graphs.agents.telling import Listener, told_to
+from graphs.agents.telling import Listener, spoken, told_to
 from graphs.agents.toolbox import CONCURRENT, MAX_REJECTIONS, Rule, Toolbox
 from graphs.agents.tools import Tool
 from graphs.engine.blocking import blocking
@@ -142,8 +142,6 @@ class Agent:
     async def stream_async(self, given: AgentInput = None, **invocation_state: Any) -> AsyncIterator[Mapping[str, Any]]:
         """The same, told as it goes on: `{"data": text}` for pieces of replies, `{"current_tool_use": …}` and
         `{"tool_result": …}` for calls, and at the end `{"result": AgentResult}`."""
-        from graphs.agents.telling import spoken
-
         async for event in events_of(self.session, given, invocation_state=invocation_state):
             if "result" in event and "type" not in event:
                 yield {"result": await agent_result(self, self.session, event["result"])}

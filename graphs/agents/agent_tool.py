@@ -15,6 +15,7 @@ from graphs.engine.context import Context
 from graphs.engine.errors import ThreadBusy
 from graphs.engine.interrupts import GraphInterrupt
 from graphs.engine.journal import open_of
+from graphs.engine.messages import tool_result
 from graphs.engine.ports import Json
 from graphs.engine.task import text_of
 
@@ -60,7 +61,7 @@ class DirectCalls:
         await self._fire(before)
         if before.cancelled:
             text = before.cancel_tool if isinstance(before.cancel_tool, str) else f"{tool.name} was cancelled."
-            return _result("error", text)
+            return tool_result("direct", "error", text)
         result = await self._ended(tool, use)
         after = AfterToolCallEvent(use, self._agent, result)
         await self._fire(after)
@@ -76,15 +77,10 @@ class DirectCalls:
         try:
             given = tool.fn(**tool.bind(use["input"], ToolContext(use, self._agent)))
             given = await given if inspect.isawaitable(given) else given
-            return _result("success", canonical.encode(given, tool.name))
+            return tool_result("direct", "success", canonical.encode(given, tool.name))
         except GraphInterrupt as pause:
             raise RuntimeError(f"{tool.name} asks, and nobody can answer where it is called directly") from pause
         except RuntimeError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool's failure is its result, as in the loop
-            return _result("error", f"{type(error).__name__}: {text_of(error)}")
-
-
-def _result(status: str, content: Json) -> dict[str, Json]:
-    block = {"text": content} if isinstance(content, str) else {"json": content}
-    return {"toolUseId": "direct", "status": status, "content": [block]}
+            return tool_result("direct", "error", f"{type(error).__name__}: {text_of(error)}")

@@ -24,6 +24,7 @@ from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
 from graphs.engine.hooks import HookRegistry
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
+from graphs.engine.messages import tool_result
 from graphs.engine.ports import Json
 from graphs.engine.scopes import Scope, ToolCallInfo
 from graphs.engine.statuses import Outcome
@@ -290,8 +291,7 @@ class Call:
 
     def _result(self, status: str, content: Json, outcome: Outcome | None = None) -> dict[str, Json]:
         """A result. `outcome` is there where a person or a hook kept the tool from running: no failure of it."""
-        block = {"text": content} if isinstance(content, str) else {"json": content}
-        result: dict[str, Json] = {"toolUseId": self.call["toolUseId"], "status": status, "content": [block]}
+        result = tool_result(self.call["toolUseId"], status, content)
         return {**result, "outcome": str(outcome)} if outcome is not None else result
 
 

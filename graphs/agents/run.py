@@ -266,4 +266,4 @@ def _refused(message: Message, wrong: str) -> Message:
 
 
 def _result(id: str, status: str, text: str) -> Json:
-    return {"toolResult": {"toolUseId": id, "status": status, "content": [{"text": text}]}}
+    return {"toolResult": messages.tool_result(id, status, text)}

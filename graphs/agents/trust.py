@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from graphs.agents.approvals import verdict_of
 from graphs.engine import canonical, messages
 from graphs.engine.context import Context
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.messages import Message
 from graphs.engine.statuses import Outcome
 from graphs.engine.trust import GATE, Grant
-
-_NO = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.EXPIRED})
 
 
 async def covering(ctx: Context, place: str, agent: str, tool: str, arguments: Mapping[str, Any]) -> Grant | None:
@@ -32,7 +31,8 @@ async def covering(ctx: Context, place: str, agent: str, tool: str, arguments: M
 def _last_word_was_no(ctx: Context, tool: str, arguments: Mapping[str, Any]) -> bool:
     said = [one for one in ctx.journal.record.interrupts if _about(one, tool, arguments)]
     if said:
-        return _is_no(max(said, key=lambda one: (str(one.decision and one.decision.decided_at), one.id)))
+        newest = max(said, key=lambda one: (str(one.decision and one.decision.decided_at), one.id))
+        return not verdict_of(newest, arguments).approved
     return _was_rejected(messages.read(ctx.state.get("messages")), tool, arguments)
 
 
@@ -40,13 +40,6 @@ def _about(question: Interrupt, tool: str, arguments: Mapping[str, Any]) -> bool
     data = question.metadata
     decided = question.decision is not None and question.kind == GATE and data.get("tool") == tool
     return decided and _same(data.get("arguments"), arguments)
-
-
-def _is_no(question: Interrupt) -> bool:
-    decision = question.decision
-    assert decision is not None
-    value = decision.value if isinstance(decision.value, dict) else {}
-    return decision.outcome in _NO or (decision.outcome is Outcome.ANSWERED and value.get("approved") is not True)
 
 
 def _was_rejected(said: Sequence[Message], tool: str, arguments: Mapping[str, Any]) -> bool:

@@ -86,6 +86,12 @@ class Message(dict[str, Any]):
         return [block["toolResult"] for block in self.content if "toolResult" in block]
 
 
+def tool_result(id: str, status: str, content: Json) -> dict[str, Json]:
+    """What a `toolResult` block holds: a text as text, anything else as JSON. `status` is success or error."""
+    block = {"text": content} if isinstance(content, str) else {"json": content}
+    return {"toolUseId": id, "status": status, "content": [block]}
+
+
 def read(stored: Any) -> list[Message]:
     """The messages of a channel's value; what was not written as a message is left out."""
     items = stored if isinstance(stored, list) else []

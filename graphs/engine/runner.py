@@ -38,14 +38,12 @@ from graphs.engine.ports import (
 )
 from graphs.engine.results import GraphRunResult, GraphRunResultStreaming, GraphState
 from graphs.engine.scopes import running_task
-from graphs.engine.statuses import Outcome, ThreadStatus
+from graphs.engine.statuses import Outcome
 from graphs.engine.workflow import compiled
 
 if TYPE_CHECKING:
     from graphs.engine.conversation.apps import RunEvent
     from graphs.engine.conversation.content import Content
-
-_NEXT_TURN = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +179,7 @@ class GraphRunner:
     async def _next_turn(self, snapshot: Snapshot, input: Any) -> None:
         assert self.compiled is not None and self.checkpointer is not None
         asked = open_of(snapshot)
-        if snapshot.status not in _NEXT_TURN:
+        if snapshot.status not in turns.FOLLOWED:
             count = f"{len(asked)} answer{'s' if len(asked) != 1 else ''}"
             what = f"waits for {count}" if asked else f"is {snapshot.status}"
             way = '; answer with {"resume": …} or a GraphResume' if asked else ""

@@ -12,6 +12,9 @@ from graphs.engine.machine import Machine
 from graphs.engine.ports import Commit, Snapshot
 from graphs.engine.statuses import ThreadStatus
 
+#: The ends that a next turn may follow; what failed is retried instead.
+FOLLOWED = frozenset({ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED})
+
 
 def begun(
     graph: CompiledGraph,

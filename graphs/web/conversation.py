@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from graphs.actions import turns
 from graphs.actions.errors import InputInvalid, NotPossible, status_of
 from graphs.engine.statuses import ThreadStatus
-from graphs.library import registry
+from graphs.engine.turns import FOLLOWED
 from graphs.models import Thread
 from graphs.permissions import can
 from graphs.web.errors import answers_refusals
@@ -37,22 +37,19 @@ class Speaking:
     ready: bool
     why: str = ""
     key: str = ""
-    typed: str = ""
 
 
-def speaking(user: User, thread: Thread, typed: str = "") -> Speaking | None:
+def speaking(user: User, thread: Thread) -> Speaking | None:
     """The composer for this person; None where the thread is not theirs to talk to, or keeps no conversation."""
     if not can(user, "say", thread):
         return None
     try:
-        graph = registry.pinned(thread.graph_id, thread.fingerprint)
-    except registry.UnknownGraph:
-        return None
-    if not turns.keeps_conversation(graph):
+        turns.graph_of(thread)
+    except NotPossible:
         return None
     status = ThreadStatus(thread.status)
-    if status in turns.OPEN_TO_MORE:
-        return Speaking(True, key=uuid.uuid4().hex, typed=typed)
+    if status in FOLLOWED:
+        return Speaking(True, key=uuid.uuid4().hex)
     return Speaking(False, WAITS.get(status, BUSY))
 
 
