@@ -36,7 +36,8 @@ class Agent:
     output is the text of the model's last reply, or what fits `output_schema`. Bounds: `max_turns` and `max_tokens` of
     one activation, `tool_timeout` in seconds of each tool call that names none, `max_rejections` how often the very
     same call may be proposed and rejected before the run ends as rejected (E10), `window` how many messages the model
-    is shown. `execution` is `concurrent` or `sequential` (H19).
+    is shown. `execution` is `concurrent` or `sequential` (H19). `queue` is the team that its questions go to where
+    they name none themselves; without it that of the graph it works in.
 
     It is called with a prompt, or with responses to what it asked, and keeps its conversation then: in memory for as
     long as the object lives, or where `session_manager` says. In a thread that keeps `messages` (one that `invoke`
@@ -68,6 +69,7 @@ class Agent:
         output_schema: Any = None,
         state: Mapping[str, Any] | None = None,
         max_rejections: int = MAX_REJECTIONS,
+        queue: str = "",
     ) -> None:
         if not isinstance(name, str) or not name:
             raise DefinitionError(f"an agent's name is text that is not empty, not {name!r:.100}")
@@ -75,6 +77,7 @@ class Agent:
         self.model = resolve(model)
         self.system_prompt = system_prompt or ""
         self.description = description
+        self.queue = queue
         self.toolbox = Toolbox(name, tools, approve, hooks, max_rejections, execution, tool_timeout)
         self.max_turns = max_turns
         self.max_tokens = max_tokens
@@ -90,7 +93,12 @@ class Agent:
 
     async def run_node(self, ctx: Context, value: Any) -> Json:
         """Run the loop from its start; what the journal holds is not done again."""
-        return await AgentRun(self, ctx).run(value)
+        return await self.running(ctx).run(value)
+
+    def running(self, ctx: Context) -> AgentRun:
+        """One execution of it in a task, whose questions are then those of the agent's queue."""
+        ctx.queue = self.queue or ctx.queue
+        return AgentRun(self, ctx)
 
     def by_itself(self, channel: str = "messages") -> tuple[Agent, dict[str, Channel]]:
         """The same agent as one that keeps its conversation in a state channel, and the channels it then needs."""

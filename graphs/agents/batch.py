@@ -15,7 +15,7 @@ from graphs.engine import canonical
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
 from graphs.engine.interrupts import GraphInterrupt
-from graphs.engine.messages import Message
+from graphs.engine.messages import Message, since_prompt
 from graphs.engine.ports import Json
 from graphs.engine.scopes import Scope
 from graphs.engine.statuses import Outcome, TaskStatus
@@ -106,19 +106,13 @@ def _order(ctx: Context, places: Sequence[str]) -> None:
 
 def stop_repeated(box: Toolbox, messages: Sequence[Message]) -> None:
     """End the task as rejected where a call of the last batch was rejected as often as the limit says (E10)."""
-    rejected = [_spelled(call) for call in _rejected(_since_the_prompt(messages))]
+    rejected = [_spelled(call) for call in _rejected(since_prompt(messages))]
     latest = [_spelled(call) for call in _rejected(messages[-2:])]
     for spelled in latest:
         if rejected.count(spelled) >= box.max_rejections:
             name = canonical.loads(spelled)[0]
             text = f"The same call of {name} was proposed {box.max_rejections} times, and rejected each time."
             raise TaskEnded(TaskStatus.REJECTED, text)
-
-
-def _since_the_prompt(messages: Sequence[Message]) -> Sequence[Message]:
-    """What was said since a person last said something."""
-    plain = [index for index, one in enumerate(messages) if one.role == "user" and not one.tool_results]
-    return messages[plain[-1] :] if plain else messages
 
 
 def _rejected(messages: Sequence[Message]) -> list[Mapping[str, Any]]:

@@ -94,10 +94,14 @@ class Tool:
         checked = self._arguments().model_validate(dict(arguments))
         bound = {name: getattr(checked, name) for name in self._fields}
         # A whole number is a float, as for a type checker: 25 is then also shown as 25.
-        plain = {name for name, (hint, _) in self._fields.items() if hint is float and type(arguments.get(name)) is int}
+        plain = {name for name in self._fields if self._is_float(name) and type(arguments.get(name)) is int}
         bound.update({name: arguments[name] for name in plain})
         given = {**dict.fromkeys(self._task, running_task()), **dict.fromkeys(self._call, call or ToolContext())}
         return {**bound, **given}
+
+    def _is_float(self, name: str) -> bool:
+        hint = self._fields[name][0]
+        return getattr(hint, "__origin__", hint) is float
 
     def _arguments(self) -> Any:
         # Built when first needed: Pydantic is slow to import and a process that runs no agent never needs it.
@@ -160,7 +164,7 @@ def as_tool(given: Any) -> Tool:
 
 def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(fn)
+        return typing.get_type_hints(fn, include_extras=True)
     except (NameError, TypeError):
         return {}
 

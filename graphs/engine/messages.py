@@ -98,6 +98,12 @@ def read(stored: Any) -> list[Message]:
     return [Message(one) for one in items if isinstance(one, dict) and isinstance(one.get("content"), list)]
 
 
+def since_prompt(said: Sequence[Message]) -> Sequence[Message]:
+    """What was said since a person last said something, with that; all of it where nobody did."""
+    prompts = [at for at, one in enumerate(said) if one.role == "user" and not one.tool_results]
+    return said[prompts[-1] :] if prompts else said
+
+
 def _block(given: Any, where: str) -> dict[str, Any]:
     if isinstance(given, str):
         return {"text": given}

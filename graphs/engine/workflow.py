@@ -258,6 +258,6 @@ def _alone(body: NodeBody) -> CompiledGraph:
     keep = getattr(body, "by_itself", None)
     kept, channels = keep() if keep is not None else (body, {})
     asked = MESSAGE if keep is not None else None
-    told = {one: str(getattr(body, one, "") or "") for one in ("title", "description")} if asked else {}
+    told = {one: str(getattr(body, one, "") or "") for one in ("title", "description", "queue")} if asked else {}
     built = Graph(name, **{"state": channels, "input_schema": asked, **told, "title": told.get("title") or name})
     return built.node(name, kept).entry(name).terminal(name).compile()

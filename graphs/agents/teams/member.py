@@ -64,12 +64,13 @@ class Member:
         self.after = after
         if isinstance(executor, Agent):
             self.toolbox = executor.toolbox
+            self.queue = executor.queue
 
     async def run_node(self, ctx: Context, value: Any) -> Event:
         """Its output, and what the team's state learns of it."""
         await self._ask_hooks(ctx, value)
         prompt = self.prompt(ctx.state, self.name, value)
-        run = AgentRun(self.executor, ctx) if isinstance(self.executor, Agent) else None
+        run = self.executor.running(ctx) if isinstance(self.executor, Agent) else None
         if run is not None:
             output = await run.run(prompt)
         else:

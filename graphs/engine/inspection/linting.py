@@ -161,7 +161,7 @@ class _Look:
         if node.crash == "at_most_once":
             self._doubt(path, node.id, queue, file, line)
         if (toolbox := getattr(node.body, "toolbox", None)) is not None:
-            self._tools(path, toolbox, queue, node.id)
+            self._tools(path, toolbox, getattr(node.body, "queue", "") or queue, node.id)
         elif node.kind == "node":
             self._body(path, node.body, queue, rerun=node.rerun_on_resume)
             if node.on_error is not None:
