@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class Driven(threading.local):
-    """Whether the loop that runs in this thread is a job's own."""
+    """The loop that a job drives in this thread, where one does."""
 
-    here = False
+    loop: asyncio.AbstractEventLoop | None = None
 
 
 driven = Driven()
@@ -32,12 +32,13 @@ def drive(call: Coroutine[Any, Any, T]) -> T:
     async def keep() -> None:
         given.append(await call)
 
-    outer, driven.here = driven.here, True
+    outer = driven.loop
     try:
         with asyncio.Runner() as runner:
+            driven.loop = runner.get_loop()
             runner.run(keep())
     finally:
-        driven.here = outer
+        driven.loop = outer
     return given[0]
 
 
@@ -46,7 +47,7 @@ async def hop(function: Callable[..., T], *arguments: Any) -> T:
 
     A job's loop stands still meanwhile, which is a few milliseconds; a web server's must not.
     """
-    if not driven.here:
+    if driven.loop is None:
         return await sync_to_async(function, thread_sensitive=True)(*arguments)
     with off_the_loop():
         return function(*arguments)

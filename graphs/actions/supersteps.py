@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from django.conf import settings
@@ -16,6 +15,8 @@ from graphs import outbox, store
 from graphs.actions import hints, leases, questions, threads, trust
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.mainthread import hop
+from graphs.actions.streaming import Said, Streaming
+from graphs.agents.models import is_reply
 from graphs.engine import failpoints
 from graphs.engine.errors import LeaseLost, ThreadEnded, ThreadExists, ThreadSuspended, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 #: Ends after which no question of the thread can matter; a failed one keeps its questions for the retry.
 FINAL = ENDED - {ThreadStatus.FAILED}
 Written: TypeAlias = tuple[ThreadStatus, Sequence[Interrupt]]
-#: A running thread's page is told of progress at most this often (seconds).
-PROGRESS_SECONDS = 0.5
 logger = logging.getLogger(__name__)
 
 ENGINE = System("engine")
@@ -61,7 +60,6 @@ class Grip:
     queue: str = ""
     #: Tasks with questions that were open when they were last looked at; None where nobody has looked.
     asking: set[TaskKey] | None = None
-    told: float = field(default=0.0)
 
 
 class DjangoCheckpointer:
@@ -79,6 +77,7 @@ class DjangoCheckpointer:
         self.held = held
         self.queue = queue
         self.actor = actor
+        self.streaming = Streaming(self._write_words)
 
     def holds(self, ref: ThreadRef) -> bool:
         """Whether the thread's lease is still to be given back; the commit that pauses or ends it has done that."""
@@ -220,8 +219,11 @@ class DjangoCheckpointer:
         packer = Packer()
         with fenced(grip):
             store.record_effect(grip.thread.pk, task, grip.thread.step + 1, entry, packer)
+            if is_reply(entry.key) and self.streaming.forget(task):
+                store.forget_words(grip.thread.pk, task)
             failpoints.reach("record_effect_before_commit")
         failpoints.reach("record_effect_after_commit")
+        self.streaming.ring(grip.thread)
 
     def _record_tasks(self, ref: ThreadRef, results: Sequence[TaskResult]) -> None:
         grip = self._grip(ref)
@@ -252,13 +254,26 @@ class DjangoCheckpointer:
             self.grips.pop(ref, None)
             raise ThreadSuspended("this thread was suspended; what it had finished is stored")
         grip.thread.step, grip.tail = commit.step, superstep.tail
+        if self.streaming.forget_all():
+            store.forget_words(grip.thread.pk)
         if status == ThreadStatus.FAILED:
             log_failure(ref, commit)
         if status in ENDED or (status in PAUSED and not decided):
             self.grips.pop(ref, None)
         else:
-            tell_progress(grip)
+            self.streaming.ring(grip.thread)
         return decided
+
+    def _write_words(self, said: Mapping[TaskKey, Said]) -> Thread | None:
+        """Put down what tasks are saying; the thread, where it is still held."""
+        grip = self.grips.get(self.held.ref) if self.held is not None else None
+        if grip is None:
+            return None
+        with fenced(grip):
+            store.write_words(
+                grip.thread.pk, grip.held.token, {task: (one.speaker, one.text) for task, one in said.items()}
+            )
+        return grip.thread
 
     def _answer(self, ref: ThreadRef, answers: Sequence[Answer], actor: str) -> Sequence[Decision]:
         who = System(actor) if actor and isinstance(self.actor, System) else self.actor
@@ -377,12 +392,3 @@ def withdraw_of_ended(grip: Grip, results: Sequence[TaskResult]) -> list[OutboxM
 def ended_and_asking(grip: Grip, results: Sequence[TaskResult]) -> set[TaskKey]:
     ended = {result.key for result in results if result.status in DONE}
     return ended if grip.asking is None else ended & grip.asking
-
-
-def tell_progress(grip: Grip) -> None:
-    """A hint without a row: the next one says the same, so it may be lost."""
-    now = time.monotonic()
-    if now - grip.told >= PROGRESS_SECONDS:
-        grip.told = now
-        uid = grip.thread.uid
-        outbox.send([hints.thread_group(uid)], {"topic": "thread", "thread": str(uid)})

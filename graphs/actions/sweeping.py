@@ -20,7 +20,7 @@ from graphs.actions.actors import TIMEOUT
 from graphs.actions.errors import Refused
 from graphs.engine import failpoints
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
-from graphs.models import Heartbeat, Interrupt, Lease, OutboxMessage, Thread
+from graphs.models import Heartbeat, Interrupt, Lease, OutboxMessage, StreamedText, Thread
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,8 @@ OUTBOX_SECONDS = 2
 OUTBOX_DAYS = 3
 #: A process that has not been heard of for so long is forgotten (days).
 HEARTBEAT_DAYS = 1
+#: Words that nobody has gone on with for so long were left by a dead job (minutes); pages do not show them anyway.
+WORDS_MINUTES = 10
 #: A thread that waits for its graph's version is looked at again this often (seconds).
 VERSION_SECONDS = 60
 
@@ -210,9 +212,10 @@ def workers() -> int:
 
 
 def tidy() -> int:
-    """Forget messages that were said long ago, a few at a time so that the write lock is held briefly, and processes
-    that have not been heard of for a day."""
+    """Forget messages that were said long ago, a few at a time so that the write lock is held briefly, words that a dead
+    job left, and processes that have not been heard of for a day."""
     Heartbeat.objects.filter(at__lte=Now() - timedelta(days=HEARTBEAT_DAYS)).delete()
+    StreamedText.objects.filter(at__lte=Now() - timedelta(minutes=WORDS_MINUTES)).delete()
     old = Now() - timedelta(days=OUTBOX_DAYS)
     said = OutboxMessage.objects.filter(published_at__lte=old).order_by("pk").values_list("pk", flat=True)
     if chosen := list(said[:AT_ONCE]):

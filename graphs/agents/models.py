@@ -89,6 +89,15 @@ async def reply_of(
     return reply
 
 
+#: Under this key a task's journal keeps its model's replies, each by its turn.
+REPLY = "model"
+
+
+def is_reply(key: str) -> bool:
+    """Whether a journal's entry of this key is a model's reply, to the task's own agent or to one inside its tools."""
+    return key == REPLY or key.endswith(f"/{REPLY}")
+
+
 Scripted = str | ToolCall | ModelReply | Sequence[ToolCall] | Callable[[Sequence[Message]], Any]
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from graphs.agents.models import REPLY
 from graphs.agents.results import AgentResult
 from graphs.agents.run import state_channel
 from graphs.engine import messages
@@ -65,7 +66,7 @@ def conversation(agent: Agent, snapshot: Snapshot | None) -> list[Message]:
 
 def under_way(record: TaskRecord) -> list[Message]:
     """The replies that a task of an agent has got so far."""
-    replies = sorted((one for one in record.journal if one.key == "model"), key=lambda one: one.ordinal)
+    replies = sorted((one for one in record.journal if one.key == REPLY), key=lambda one: one.ordinal)
     return [Message(one.value["message"]) for one in replies if one.state == "done"]
 
 
@@ -89,6 +90,6 @@ def _usage(snapshot: Snapshot | None) -> Counter[str]:
     used: Counter[str] = Counter()
     for record in snapshot.tasks.values() if snapshot is not None else ():
         for entry in record.journal:
-            if entry.key == "model" and entry.state == "done":
+            if entry.key == REPLY and entry.state == "done":
                 used.update(entry.value["usage"])
     return used

@@ -15,7 +15,7 @@ from graphs.agents.hooks import (
     BeforeModelCallEvent,
     MessageAddedEvent,
 )
-from graphs.agents.models import ModelReply, reply_of
+from graphs.agents.models import REPLY, ModelReply, reply_of
 from graphs.agents.state import AgentValues, settled
 from graphs.agents.trimming import trimmed
 from graphs.engine import canonical, messages
@@ -158,7 +158,7 @@ class AgentRun:
     # The model
 
     async def _ask_model(self, turn: int) -> tuple[Message, Mapping[str, int]]:
-        found = await settled(self.state, self.ctx.scope, "model", lambda: self._complete(turn), ordinal=turn)
+        found = await settled(self.state, self.ctx.scope, REPLY, lambda: self._complete(turn), ordinal=turn)
         self.ctx.spend(**found["usage"])
         return Message(found["message"]), found["usage"]
 
@@ -177,13 +177,15 @@ class AgentRun:
     async def _reply(self, turn: int) -> ModelReply:
         agent = self.agent
         shown = trimmed([Message(one) for one in canonical.copy(self.messages)], agent.window)
-        reply = await reply_of(
-            agent.model,
-            shown,
-            agent.specs,
-            self.system_prompt,
-            lambda text: self.ctx.stream({"text": text, "turn": turn}),
-        )
+        told = 0
+
+        def tell(text: str) -> None:
+            nonlocal told
+            # With where in the reply it stands: one that begins anew after an error is not taken for its rest.
+            self.ctx.stream({"text": text, "agent": agent.name, "turn": turn, "at": told})
+            told += len(text)
+
+        reply = await reply_of(agent.model, shown, agent.specs, self.system_prompt, tell)
         if not isinstance(reply, ModelReply):
             raise TypeError(f"the model of agent {agent.name!r} gave {reply!r:.100}, which is no ModelReply")
         return reply

@@ -18,7 +18,8 @@ def spoken(event: Mapping[str, Any]) -> dict[str, Any] | None:
     kind = event.get("type")
     if kind == events.NODE_STREAM:
         delta = event.get("delta")
-        return {"data": delta["text"]} if isinstance(delta, Mapping) and "text" in delta else {"data": delta}
+        said = events.words_of(delta)
+        return {"data": delta if said is None else said}
     if kind == events.TOOL_START:
         use = {"toolUseId": event["tool_call_id"], "name": event["tool"], "input": event["arguments"]}
         return {"current_tool_use": use}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 GRAPH_START = "graph.start"
 SUPERSTEP_START = "graph.superstep_start"
 NODE_START = "graph.node_start"
@@ -16,3 +19,10 @@ GRAPH_END = "graph.end"
 
 #: What a thread's timeline keeps; the rest is told to whoever streams, and forgotten.
 STORED = frozenset({GRAPH_START, SUPERSTEP_END, NODE_END, NODE_ERROR, NODE_INTERRUPT, GRAPH_END})
+
+
+def words_of(delta: Any) -> str | None:
+    """The words of one piece of streamed output: a text, or an agent's piece of one; None for anything else."""
+    if isinstance(delta, Mapping):
+        delta = delta.get("text")
+    return delta if isinstance(delta, str) else None

@@ -66,6 +66,7 @@ def run(held: leases.Held, graph: CompiledGraph) -> None:
                 slice_seconds=settings.SAYSO_SLICE_SECONDS,
                 slice_steps=settings.SAYSO_SLICE_STEPS,
                 pool=NODES,
+                emit=checkpointer.streaming.hear,
             )
         )
     if advanced.more:

@@ -7,7 +7,7 @@ from typing import Any
 
 #: Keys a frame may have, with the type of each; whatever else a message holds stays here.
 KEYS: Mapping[str, type] = {"topic": str, "queue": int, "seq": int, "thread": str, "interrupt": str}
-TOPICS = {"inbox", "thread"}
+TOPICS = {"inbox", "thread", "words"}
 LONGEST = 64
 #: More different hints than this at once say no more than "look again".
 MOST_PENDING = 40

@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphs.models.interrupts import Comment, Decision, Interrupt
 from graphs.models.queues import ApprovalQueue, QueueMembership, Right
 from graphs.models.records import AuditEntry, Counter, Heartbeat, IdempotencyKey, OutboxMessage
+from graphs.models.streaming import StreamedText
 from graphs.models.threads import Blob, Checkpoint, Conversation, JournalEntry, Lease, Task, Thread, ThreadEvent
 from graphs.models.trust import Trust
 
@@ -25,6 +26,7 @@ __all__ = [
     "OutboxMessage",
     "QueueMembership",
     "Right",
+    "StreamedText",
     "Task",
     "Thread",
     "ThreadEvent",

@@ -9,6 +9,7 @@ from graphs.store.loading import cells_at, decided_of, find, history, load, log,
 from graphs.store.messages import insert_messages, mark_said, mark_unsaid
 from graphs.store.questions import insert_interrupt, interrupt_of, open_of, queues, search_text, standing
 from graphs.store.sql import identifier, rolled_back
+from graphs.store.words import forget_words, write_words
 from graphs.store.writing import (
     Superstep,
     Tail,
@@ -35,6 +36,7 @@ __all__ = [
     "extend_chain",
     "fence",
     "find",
+    "forget_words",
     "forks",
     "history",
     "identifier",
@@ -64,4 +66,5 @@ __all__ = [
     "verdicts",
     "write_at_once",
     "write_superstep",
+    "write_words",
 ]

@@ -249,7 +249,8 @@ class _Telling:
             error = event["error"] or {}
             return [self._node(event, "failed", error_code=error["type"], error_message=error["message"])]
         if kind == events.NODE_STREAM:
-            text = event["delta"] if isinstance(event["delta"], str) else canonical.dumps(event["delta"]).decode()
+            said = events.words_of(event["delta"])
+            text = canonical.dumps(event["delta"]).decode() if said is None else said
             return [self._event(content=Content("model", [Part(text=text)]), partial=True)]
         if kind == events.NODE_INTERRUPT:
             return [self._question(event["interrupt"])]

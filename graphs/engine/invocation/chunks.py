@@ -76,7 +76,8 @@ class Teller:
 
 def _delta(event: Mapping[str, Any]) -> Message:
     delta = event["delta"]
-    content = [{"text": delta}] if isinstance(delta, str) else []
+    said = events.words_of(delta)
+    content = [] if said is None else [{"text": said}]
     return Message(role="assistant", content=content, delta=delta, node_id=event["node_id"])
 
 
