@@ -1,4 +1,4 @@
-"""Template tags of the pages: icons, chips, times and JSON. Nothing here marks a payload as safe."""
+"""Template tags of the pages: icons, chips, times and JSON. Nothing here marks a payload as safe; `markdown` cleans."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from graphs.models import Decision, Interrupt
 from graphs.web import asking, definitions, words
+from graphs.web.markdown import rendered
 from graphs.web.people import display_name
 from graphs.web.reading import facts, pretty
 
@@ -120,6 +121,12 @@ def iso(moment: datetime | None) -> str:
 def indented(value: Any) -> str:
     """JSON for reading, plain text: the template escapes it."""
     return pretty(value)
+
+
+@register.filter
+def markdown(text: str) -> SafeString:
+    """An agent's words as cleaned HTML; whose words they are, and that nobody checked them, the page says around it."""
+    return rendered(text)
 
 
 @register.filter
