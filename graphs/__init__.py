@@ -12,6 +12,9 @@ _PLACES = {
         "AfterInvocationEvent AfterModelCallEvent AfterToolCallEvent AfterToolsEvent BeforeInvocationEvent"
         " BeforeModelCallEvent BeforeToolCallEvent BeforeToolsEvent MessageAddedEvent"
     ),
+    "graphs.agents.mcp.elicitation": "Elicitation",
+    "graphs.agents.mcp.errors": "ToolFailed ToolServerUnavailable",
+    "graphs.agents.mcp.server": "MCPServer",
     "graphs.agents.models": "Model ModelError ModelReply ScriptedModel ToolCall",
     "graphs.agents.named": "configured_or use_models",
     "graphs.agents.outcomes": "AgentFailed",

@@ -69,12 +69,23 @@ class Toolbox:
             raise DefinitionError(f"{self.owner!r} has two tools named {tool.name!r}")
 
     async def open(self) -> None:
-        """Learn the tools of sources that were not asked yet. Raises what a source raises; it is asked again then."""
-        while self._sources:
-            found = [as_tool(one) for one in await self._sources[0].list_tools()]
-            self._sources.pop(0)
-            for one in found:
-                self._add(one)
+        """Learn the tools of sources that were not asked yet. Raises what a source raises, and `DefinitionError` for a
+        second tool of one name; the source is asked again then."""
+        for source in list(self._sources):
+            self._take(source, [as_tool(one) for one in await source.list_tools()])
+
+    def _take(self, source: Any, found: Sequence[Tool]) -> None:
+        if not any(one is source for one in self._sources):
+            return  # another task of this process has opened it meanwhile
+        taken = [one.name for one in found if one.name in self.tools]
+        if taken:
+            raise DefinitionError(
+                f"{self.owner!r} has two tools named {taken[0]!r}, one of them from {source!r}; "
+                "give that source a prefix, or leave one of the two out"
+            )
+        self._sources = [one for one in self._sources if one is not source]
+        for one in found:
+            self._add(one)
 
     def gates(self, tool_name: str) -> bool:
         """Whether a person must agree to all calls of this tool."""

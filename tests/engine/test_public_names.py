@@ -22,7 +22,8 @@ MessageAddedEvent tool ToolContext Agent AgentResult AgentInput FileSessionManag
 OURS = """ask once aonce Decision Outcome Budgets Channel CompiledGraph ScriptedModel ModelReply ToolCall Tool
 GRAPH_START SUPERSTEP_START NODE_START NODE_STREAM NODE_END NODE_ERROR SUPERSTEP_END TOOL_START TOOL_END AgentState
 RunEvent InMemorySessionService StreamChunk DEFAULT_ROUTE AnswersUnread use_models configured_or fork afork AgentFailed
-TooManyTurns TooManyTokens SessionManager MultiAgentResult NodeResult Model ModelError"""
+TooManyTurns TooManyTokens SessionManager MultiAgentResult NodeResult Model ModelError MCPServer Elicitation ToolFailed
+ToolServerUnavailable"""
 FOR_AUTHORS = """lint pauses Finding Pause rehearse arehearse Rehearsal mermaid assert_no_pause_swallowed"""
 ERRORS = """SaysoError DefinitionError SchemaError PayloadError InputMismatch AnswerInvalid AnswerMismatch
 AlreadyAnswered AmbiguousQuestion QuestionChanged QuestionExpired PauseSwallowed NestedPause ChildFailed DeadEnd
