@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from graphs.actions import turns
 from graphs.actions.errors import InputInvalid, NotPossible, status_of
+from graphs.engine.graph import CompiledGraph
 from graphs.engine.statuses import ThreadStatus
 from graphs.engine.turns import FOLLOWED
 from graphs.models import Thread
 from graphs.permissions import can
+from graphs.web import talk
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
-from graphs.web.shell import SeeOther
+from graphs.web.shell import SeeOther, page
 from graphs.web.submission import KEY
 
 MOST = 20_000
@@ -35,6 +37,7 @@ class Speaking:
     """The composer of a conversation: `ready` to take a message, or `why` it does not just now."""
 
     ready: bool
+    to: str = ""
     why: str = ""
     key: str = ""
 
@@ -44,13 +47,28 @@ def speaking(user: User, thread: Thread) -> Speaking | None:
     if not can(user, "say", thread):
         return None
     try:
-        turns.graph_of(thread)
+        to = called(turns.graph_of(thread))
     except NotPossible:
         return None
     status = ThreadStatus(thread.status)
     if status in FOLLOWED:
-        return Speaking(True, key=uuid.uuid4().hex)
-    return Speaking(False, WAITS.get(status, BUSY))
+        return Speaking(True, to, key=uuid.uuid4().hex)
+    return Speaking(False, to, WAITS.get(status, BUSY))
+
+
+def called(graph: CompiledGraph) -> str:
+    """Whom one talks to: the name of the agent, where the graph is one and no more."""
+    names = [str(node.get("label") or node["id"]) for node in graph.shape()["nodes"]]
+    return names[0] if len(names) == 1 else graph.title or graph.id
+
+
+@require_safe
+def words(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """What the thread's agents are writing at this moment: what a page fetches while they do."""
+    from graphs.web import threads
+
+    found = threads.opened(person(request), uid)
+    return page(request, "talk/words.html", {"thread": found, "streamed": talk.streamed(found)})
 
 
 @require_POST

@@ -19,7 +19,7 @@ from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.models import AuditEntry, Decision, Interrupt
 from graphs.models.moves import ANSWERABLE
 from graphs.permissions import can
-from graphs.web import asking, editing, listing, progress, talk, trusting
+from graphs.web import asking, editing, entries, listing, progress, talk, trusting
 from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.forms import Problem
@@ -67,13 +67,12 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
     """All that the page and the inbox's pane show of one question."""
     user = person(request)
     card = submission.card if submission else asking.card(interrupt, editing.state_of(interrupt))
-    spoken = talk.read(interrupt.thread, interrupt)
+    spoken = talk.around(interrupt.thread, interrupt, entries.parsed(request.GET.get("since", "")))
+    questions = talk.questions_of(interrupt.thread)
     names = labels(interrupt.thread)
     value = asking.shown_value(interrupt)
     waiting = interrupt.status in ("open", "needs_info")
-    decision = next(
-        (d for question in spoken.questions if question == interrupt for d in question.decisions.all()), None
-    )
+    decision = interrupt.decisions.order_by("-round").first()
     return {
         "item": interrupt,
         "pane": request.headers.get("HX-Target") == "pane",
@@ -97,9 +96,9 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "talk": spoken,
         "decision": decision,
         "receipt": receipt(decision),
-        "progress": progress.of(interrupt.thread, names, spoken.questions),
-        "others": [one for one in spoken.questions if one.status in ("open", "needs_info") and one != interrupt],
-        "newer": next(reversed(talk.successors(interrupt, spoken.questions)), None),
+        "progress": progress.of(interrupt.thread, names, questions),
+        "others": [one for one in questions if one.status in ("open", "needs_info") and one != interrupt],
+        "newer": next(reversed(talk.successors(interrupt, questions)), None),
         "next_item": next_item(user, interrupt, request),
         "back": back(request),
         "from": listing.parse(QueryDict(request.GET.get("from", "")[:1000])).query(),

@@ -1,25 +1,25 @@
-"""A thread as a conversation: what was asked for, what nodes and tools gave, what people said and decided."""
+"""A thread as a conversation: what was asked for, what agents, nodes and tools gave, what people said and decided."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Prefetch
-
-from graphs.engine.statuses import TaskStatus
-from graphs.models import Comment, Decision, Interrupt, JournalEntry, Task, Thread, ThreadEvent
-from graphs.web import asking, speech
+from graphs.agents.models import is_reply
+from graphs.engine import events
+from graphs.models import Comment, Decision, Interrupt, JournalEntry, StreamedText, Task, Thread, ThreadEvent
+from graphs.web import asking, calls, entries, speech
 from graphs.web.definitions import agents, labels, titles
+from graphs.web.entries import Place
 from graphs.web.reading import Fact, facts, pretty, prose
+from graphs.web.replies import Card, Replies
 
-#: A conversation longer than this shows its end, and says that there is more on the timeline.
+#: Questions that the lists of a page go over.
 MOST = 200
 #: Values of a bubble past this many facts are folded.
 SHORT = 6
-TOLD = ["graph.start", "graph.node_end", "graph.node_error", "graph.end"]
 END_WORDS = {
     "completed": "The thread is completed.",
     "failed": "The thread failed.",
@@ -42,52 +42,70 @@ class Entry:
     prose: str = ""
     facts: list[Fact] = field(default_factory=list)
     calls: list[speech.Call] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
     raw: str = ""
     folded: bool = False
     note: str = ""
     interrupt: Interrupt | None = None
     decision: Decision | None = None
 
+    @property
+    def waits(self) -> bool:
+        """Whether it is a question that still waits for people."""
+        return self.interrupt is not None and self.interrupt.status in ("open", "needs_info")
+
 
 @dataclass(slots=True)
 class Talk:
-    """The entries before the question in view, and those that came after its decision."""
+    """A page of a conversation: the entries before the question in view, and those that came after its decision.
+
+    `first` is where it begins, `older` says that there is more before that, `gap` that not all is shown of what
+    followed the decision.
+    """
 
     before: list[Entry]
-    after: list[Entry]
-    questions: list[Interrupt]
-    cut: bool = False
+    after: list[Entry] = field(default_factory=list)
+    first: Place = entries.START
+    older: bool = False
+    gap: bool = False
 
 
-def read(thread: Thread, current: Interrupt | None = None, questions: list[Interrupt] | None = None) -> Talk:
-    """The conversation of a thread in a fixed number of queries; the question in view is left to its card."""
-    names = labels(thread)
-    questions = questions_of(thread) if questions is None else questions
-    events = list(ThreadEvent.objects.filter(thread=thread, type__in=TOLD).order_by("-seq")[: MOST * 2])
-    settled = settled_in(thread)
-    entries = [
-        *_opening(thread),
-        *_tasks(thread, names, events, {row.task_id for row in settled if is_reply(row.key)}),
-        *_tools(settled, names, questions),
-        *_events(events, names),
-    ]
-    entries += [entry for question in questions if question != current for entry in _question(question, names)]
-    entries += _unused(questions)
-    entries += _comments(thread)
-    entries.sort(key=lambda entry: (entry.at, entry.rank))
-    _fold_repeats(entries)
-    cut = len(entries) > MOST
-    entries = [entries[0], *entries[-MOST:]] if cut else entries
-    closed = current.closed_at if current is not None else None
-    before = [entry for entry in entries if closed is None or entry.at <= closed]
-    after = [entry for entry in entries if closed is not None and entry.at > closed]
-    return Talk(before, after, questions, cut)
+def read(thread: Thread, *, before: Place | None = None, since: Place | None = None) -> Talk:
+    """The end of a conversation, or the page `before` a place, in a fixed number of queries. `since` is where an open
+    page begins, so that what is shown there does not move."""
+    page = entries.page(thread, before, since)
+    return Talk(_entries(thread, page, opening=not page.older), [], page.first, page.older)
 
 
-def _fold_repeats(entries: list[Entry]) -> None:
+def around(thread: Thread, current: Interrupt, since: Place | None = None) -> Talk:
+    """The conversation before a question, which itself is left to its card, and what followed its decision."""
+    turn = entries.behind(current.closed_at) if current.closed_at is not None else None
+    page = entries.page(thread, turn, since)
+    later = entries.page(thread, since=turn) if turn is not None else entries.Page([], False)
+    return Talk(
+        _entries(thread, page, opening=not page.older, current=current),
+        _entries(thread, later, current=current),
+        page.first,
+        page.older,
+        later.cut,
+    )
+
+
+def _entries(
+    thread: Thread, page: entries.Page, *, opening: bool = False, current: Interrupt | None = None
+) -> list[Entry]:
+    found = Reading(thread, page.rows, current).entries() if page.rows else []
+    if opening:
+        found = [*_opening(thread), *found]
+    found.sort(key=lambda entry: (entry.at, entry.rank))
+    _fold_repeats(found)
+    return found
+
+
+def _fold_repeats(found: list[Entry]) -> None:
     """A node that passes on what it was given says nothing new: its bubble becomes one line."""
     shown = set()
-    for entry in entries:
+    for entry in found:
         if entry.kind in ("input", "node") and entry.raw:
             if entry.raw in shown:
                 entry.kind, entry.text, entry.icon = "system", f"{entry.who} passed it on unchanged.", "check"
@@ -95,10 +113,18 @@ def _fold_repeats(entries: list[Entry]) -> None:
 
 
 def questions_of(thread: Thread) -> list[Interrupt]:
-    """Every question of a thread, oldest first, each with its decisions."""
-    decisions = Prefetch("decisions", queryset=Decision.objects.order_by("round"))
-    rows = thread.interrupts.select_related("queue", "task").prefetch_related(decisions)
-    return list(reversed(rows.defer("search", "task__output", "task__detail").order_by("-created_at", "-pk")[:MOST]))
+    """The newest questions of a thread, oldest first, each with its decisions."""
+    return list(reversed(entries.asked(thread).order_by("-created_at", "-pk")[:MOST]))
+
+
+def streamed(thread: Thread) -> list[Entry]:
+    """What its agents are writing at this moment."""
+    names = labels(thread)
+    rows = StreamedText.objects.of(thread)
+    return [
+        Entry("node", row.at, names.get(row.path, row.path), "message", prose=row.text, note=row.speaker)
+        for row in rows
+    ]
 
 
 def _opening(thread: Thread) -> Iterator[Entry]:
@@ -141,92 +167,130 @@ def _value(
     return entry
 
 
-def _tasks(
-    thread: Thread, names: dict[str, str], events: list[ThreadEvent], replied: Collection[int]
-) -> Iterator[Entry]:
-    # A row is written with its commit; when its node ended, and before what, the events know.
-    speakers = agents(thread)
-    ends = {(event.path, event.visit): event.at for event in events if event.type == "graph.node_end"}
-    rows = Task.objects.filter(thread=thread, status=TaskStatus.FINISHED).defer("detail").order_by("-at", "-pk")[:MOST]
-    known = {id_: name for task in rows for id_, name in speech.names(task.output).items()}
-    for task in rows:
-        if task.pk in replied and isinstance(task.output, str):
-            continue  # its last reply said the same
-        name = names.get(task.path, task.path)
-        at = ends.get((task.path, task.visit), task.at)
-        entry = Entry("node", at, name, "bolt", node=task.path, note=f"pass {task.visit}" if task.visit > 1 else "")
-        yield _value(entry, task.output, fenced=speakers is None or task.path in speakers, known=known)
+class Reading:
+    """The rows of one page as entries."""
 
+    def __init__(self, thread: Thread, rows: Sequence[entries.Row], current: Interrupt | None) -> None:
+        self.thread, self.rows, self.current = thread, rows, current
+        self.names = labels(thread)
+        self.journal: list[JournalEntry] = entries.of(rows, entries.JOURNAL)
+        self.tasks: list[Task] = entries.of(rows, entries.TASKS)
+        self.questions: list[Interrupt] = entries.of(rows, entries.QUESTIONS)
+        self.replies = Replies.read(thread, self.journal, [task.pk for task in self.tasks])
 
-def settled_in(thread: Thread) -> list[JournalEntry]:
-    """The newest effects, replies and tool calls of a thread."""
-    rows = JournalEntry.objects.filter(task__thread=thread, state="done").select_related("task")
-    return list(rows.defer("task__output", "task__detail").order_by("-at", "-pk")[:MOST])
+    def entries(self) -> list[Entry]:
+        """Each row's, in no order yet."""
+        found = [*self._events(), *self._settled(), *self._finished(), *self._asked(), *self._decided()]
+        return [*found, *self._unused(), *self._comments()]
 
+    def _name(self, path: str) -> str:
+        return self.names.get(path, path)
 
-def _tools(found: list[JournalEntry], names: dict[str, str], questions: list[Interrupt]) -> Iterator[Entry]:
-    """What agents said, and effects and tool calls, folded: they are in the journal and nowhere else."""
-    known = {id_: name for row in found for id_, name in speech.names(row.value).items()}
-    tools = _called(found) | {
-        (one.task_id, place["place"]): named
-        for one in questions
-        if (place := speech.PLACE.fullmatch(one.key)) and (named := asking.tool_of(one))
-    }
-    for row in found:
-        name = names.get(row.task.path, row.task.path)
-        if is_reply(row.key):
-            yield from _reply(row, name)
-            continue
+    def _events(self) -> Iterator[Entry]:
+        for row in entries.of(self.rows, entries.EVENTS):
+            data = row.data if isinstance(row.data, dict) else {}
+            if row.type == events.GRAPH_START and row.seq > 1:
+                yield _said(row, data)
+            elif row.type == events.GRAPH_END and str(data.get("status", "")) in END_WORDS:
+                yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[str(data["status"])])
+            elif row.type == events.NODE_ERROR:
+                text = f"{data.get('type', 'Error')}: {data.get('message', '')}"
+                yield Entry("error", row.at, self._name(row.path), "alert-circle", rank=4, node=row.path, text=text)
+
+    def _settled(self) -> Iterator[Entry]:
+        """What agents said with the calls that they made; effects, folded: they are in the journal and nowhere else."""
+        for row in self.journal:
+            if is_reply(row.key):
+                yield from self._reply(row)
+            elif not self.replies.owns(row):
+                yield self._effect(row)
+
+    def _reply(self, row: JournalEntry) -> Iterator[Entry]:
+        said, cards = speech.said(row.value), self.replies.cards(row)
+        if said or cards:
+            place = speech.PLACE.match(row.key)
+            inside = self.replies.names.get((row.task_id, place["place"]), "") if place else ""
+            yield Entry(
+                "node",
+                row.at,
+                self._name(row.task.path),
+                "message" if said else "tool",
+                rank=-1,
+                node=row.task.path,
+                prose=said,
+                cards=cards,
+                note=f"inside {inside}" if inside else "",
+            )
+
+    def _effect(self, row: JournalEntry) -> Entry:
         place = speech.PLACE.fullmatch(row.key)
-        tool = tools.get((row.task_id, place["place"]), "tool call") if place else ""
-        entry = Entry("tool", row.at, row.key, "tool", rank=-1, node=row.task.path, note=name)
+        entry = Entry("tool", row.at, row.key, "tool", rank=-1, node=row.task.path, note=self._name(row.task.path))
+        tool = self.replies.names.get((row.task_id, place["place"]), "tool call") if place else ""
         if place:
-            entry.who, entry.note = (tool, name) if place["what"] == "call" else (f"{tool}: {place['what']}", name)
+            entry.who = tool if place["what"] == "call" else f"{tool}: {place['what']}"
         settled = speech.settled(row.value, tool) if place else None
         if settled is None:
-            _value(entry, row.value, known=known)
+            _value(entry, row.value)
         else:
             entry.calls, entry.raw = settled, pretty(row.value)
         entry.folded = True
-        yield entry
+        return entry
 
+    def _finished(self) -> Iterator[Entry]:
+        # A row is written with its commit; when its node ended, and before what, the events know.
+        ended = ThreadEvent.objects.filter(
+            thread=self.thread, type=events.NODE_END, path__in={t.path for t in self.tasks}
+        )
+        ended = ended.filter(visit__in={task.visit for task in self.tasks})
+        ends = {(path, visit): at for path, visit, at in ended.values_list("path", "visit", "at")}
+        speakers = agents(self.thread)
+        known = {id_: name for task in self.tasks for id_, name in speech.names(task.output).items()}
+        for task in self.tasks:
+            if task.pk in self.replies.replied and isinstance(task.output, str):
+                continue  # its last reply said the same
+            at = ends.get((task.path, task.visit), task.at)
+            note = f"pass {task.visit}" if task.visit > 1 else ""
+            entry = Entry("node", at, self._name(task.path), "bolt", node=task.path, note=note)
+            yield _value(entry, task.output, fenced=speakers is None or task.path in speakers, known=known)
 
-def is_reply(key: str) -> bool:
-    """Whether an effect is a model's reply to an agent, or to one that runs inside another node."""
-    return key == "model" or key.endswith("/model")
+    def _asked(self) -> Iterator[Entry]:
+        for one in self.questions:
+            if one != self.current:
+                yield Entry(
+                    "question",
+                    one.created_at,
+                    self._name(one.node_id),
+                    "hand-stop",
+                    rank=1,
+                    node=one.node_id,
+                    text=asking.title_of(one),
+                    facts=facts(asking.shown_value(one))[:SHORT] if one.closed_at is None else [],
+                    interrupt=one,
+                )
 
+    def _decided(self) -> Iterator[Entry]:
+        for decision in entries.of(self.rows, entries.DECISIONS):
+            if decision.interrupt != self.current:
+                yield _decision(decision)
 
-def _reply(row: JournalEntry, name: str) -> Iterator[Entry]:
-    """What an agent said in one turn. Calls without words are told by their own lines."""
-    said = speech.said(row.value)
-    if said:
-        yield Entry("node", row.at, name, "message", rank=-1, node=row.task.path, prose=said)
+    def _unused(self) -> Iterator[Entry]:
+        """An answer that was thrown away, since the node asked something else when it ran again with it."""
+        later = {place_of(one, one.revision - 1): one for one in self.questions if one.revision}
+        if not later:
+            return
+        tasks = {one.task_id for one in later.values()}
+        for old in Interrupt.objects.filter(task__in=tasks, status="superseded").prefetch_related("decisions"):
+            decision = max(old.decisions.all(), key=lambda one: one.round, default=None)
+            newer = later.get(place_of(old, old.revision))
+            if decision is not None and newer is not None:
+                who = decision.reviewer_name or "The system"
+                text = f"The answer of {who} was not used: the node asked something else instead."
+                yield Entry("unused", newer.created_at, "Sayso", "history", text=text, interrupt=newer)
 
-
-def _called(rows: list[JournalEntry]) -> dict[tuple[int, str], str]:
-    """Which tool stands at which place: the model's message of that turn called them in this order."""
-    found = {}
-    for row in rows:
-        scope = row.key.removesuffix("model")
-        if scope != row.key:
-            for index, name in enumerate(speech.names(row.value).values()):
-                found[row.task_id, f"{scope}tool:{row.ordinal}.{index}"] = name
-    return found
-
-
-def _events(events: list[ThreadEvent], names: dict[str, str]) -> Iterator[Entry]:
-    for row in events:
-        data = row.data if isinstance(row.data, dict) else {}
-        if row.type == "graph.start" and row.seq > 1:
-            yield _said(row, data)
-        elif row.type == "graph.end":
-            status = str(data.get("status", ""))
-            if status in END_WORDS:
-                yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[status])
-        elif row.type == "graph.node_error":
-            name = names.get(row.path, row.path)
-            text = f"{data.get('type', 'Error')}: {data.get('message', '')}"
-            yield Entry("error", row.at, name, "alert-circle", rank=4, node=row.path, text=text)
+    def _comments(self) -> Iterator[Entry]:
+        comment: Comment
+        for comment in entries.of(self.rows, entries.COMMENTS):
+            yield Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)
 
 
 def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:
@@ -236,34 +300,21 @@ def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:
     return entry
 
 
-def _question(question: Interrupt, names: dict[str, str]) -> Iterator[Entry]:
-    name = names.get(question.node_id, question.node_id)
-    title = asking.title_of(question)
-    yield Entry(
-        "question",
-        question.created_at,
-        name,
-        "hand-stop",
-        rank=1,
-        node=question.node_id,
-        text=title,
-        interrupt=question,
-    )
-    for decision in question.decisions.all():
-        who = decision.reviewer_name or "The system"
-        yield Entry("receipt", decision.decided_at, who, "shield-check", rank=2, interrupt=question, decision=decision)
+def _decision(decision: Decision) -> Entry:
+    """A person's verdict, as their message: with what they wrote, and what they changed of a call."""
+    question, who = decision.interrupt, decision.reviewer_name or "The system"
+    entry = Entry("receipt", decision.decided_at, who, "shield-check", rank=2, interrupt=question, decision=decision)
+    value = decision.value
+    if calls.is_gate(question) and isinstance(value, Mapping):
+        entry.facts = facts(value["arguments"]) if value.get("arguments") else []
+        entry.note = "with other arguments" if entry.facts else ""
+    elif decision.outcome == "answered" and value is not None:
+        _value(entry, value)
+    return entry
 
 
-def _unused(questions: list[Interrupt]) -> Iterator[Entry]:
-    """An answer that was thrown away, since the node asked something else when it ran again with it."""
-    for old in questions:
-        decision = max(old.decisions.all(), key=lambda one: one.round, default=None)
-        later = successors(old, questions)
-        if decision is None or not later:
-            continue
-        who = decision.reviewer_name or "The system"
-        text = f"The answer of {who} was not used: the node asked something else instead."
-        yield Entry("unused", later[0].created_at, "Sayso", "history", text=text, interrupt=later[0])
+def place_of(question: Interrupt, revision: int) -> tuple[int, str, int, int]:
+    return question.task_id, question.key, question.ordinal, revision
 
 
 def successors(old: Interrupt, questions: list[Interrupt]) -> list[Interrupt]:
@@ -273,8 +324,3 @@ def successors(old: Interrupt, questions: list[Interrupt]) -> list[Interrupt]:
     place = (old.task_id, old.key, old.ordinal)
     later = [one for one in questions if (one.task_id, one.key, one.ordinal) == place and one.revision > old.revision]
     return sorted(later, key=lambda one: one.revision)
-
-
-def _comments(thread: Thread) -> Iterator[Entry]:
-    for comment in Comment.objects.filter(thread=thread).order_by("-created_at", "-pk")[:MOST]:
-        yield Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)

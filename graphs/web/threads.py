@@ -20,7 +20,7 @@ from graphs.actions.errors import NotPossible, status_of
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
 from graphs.permissions import can
-from graphs.web import checkpoints, conversation, picture, progress, state, steering, talk
+from graphs.web import checkpoints, conversation, entries, picture, progress, state, steering, talk
 from graphs.web.definitions import is_registered, labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
@@ -148,7 +148,9 @@ def content(
 ) -> dict[str, Any]:
     """What the chosen tab needs, and nothing for the others."""
     if tab == "conversation":
-        return {"talk": talk.read(found, questions=questions)}
+        before, since = (entries.parsed(request.GET.get(name, "")) for name in ("before", "since"))
+        spoken = talk.read(found, before=before, since=None if before else since)
+        return {"talk": spoken, "newest": before is None, "streamed": [] if before else talk.streamed(found)}
     if tab == "timeline":
         return timeline(request, found, names)
     if tab == "state":

@@ -23,6 +23,7 @@ urlpatterns = [
     path("threads/<uuid:uid>/suspend", threads.suspend, name="thread_suspend"),
     path("threads/<uuid:uid>/resume", threads.resume, name="thread_resume"),
     path("threads/<uuid:uid>/fork", checkpoints.fork, name="thread_fork"),
+    path("threads/<uuid:uid>/words", conversation.words, name="thread_words"),
     path("threads/<uuid:uid>/say", conversation.say, name="thread_say"),
     path("threads/<uuid:uid>/comments", threads.comment, name="thread_comment"),
     path("launch", launch.launcher, name="launcher"),

@@ -84,7 +84,7 @@ function connect() {
       watch();
       if (everOpen || document.querySelector("[data-inbox], [data-thread]")) emit("sayso:resync");
       everOpen = true;
-    } else if (data.topic === "inbox" || data.topic === "thread") {
+    } else if (["inbox", "thread", "words"].includes(data.topic)) {
       hint(data);
     }
   });

@@ -135,17 +135,25 @@ export async function refresh(place, url, headers) {
   }
 }
 
+// What an open conversation shows stays where it is, however much has come after it.
+function address(place, shown = location.href) {
+  const url = new URL(shown, location.href);
+  const first = place.querySelector("[data-part][data-first]")?.dataset.first;
+  if (first && !url.searchParams.has("before")) url.searchParams.set("since", first);
+  return url.href;
+}
+
 export function refreshThread(uid) {
   const places = [];
   for (const place of document.querySelectorAll("[data-review]")) {
     if (uid && place.dataset.thread !== uid) continue;
     places.push(place);
-    refresh(place, place.dataset.url, place.closest("#pane") ? { "HX-Target": "pane" } : {});
+    refresh(place, address(place, place.dataset.url), place.closest("#pane") ? { "HX-Target": "pane" } : {});
   }
   for (const place of document.querySelectorAll("[data-thread-page], [data-threads]")) {
     if (uid && place.dataset.thread && place.dataset.thread !== uid) continue;
     places.push(place);
-    refresh(place, location.href);
+    refresh(place, address(place));
   }
   return places.length > 0;
 }
@@ -159,6 +167,7 @@ function refreshBadge() {
 export function startParts() {
   remember();
   document.addEventListener("sayso:hint", (event) => {
+    if (event.detail.topic === "words") return;
     const brought = refreshThread(event.detail.thread);
     if (!brought && event.detail.topic === "inbox") refreshBadge();
   });

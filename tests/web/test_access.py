@@ -31,6 +31,7 @@ OF_ONE = STEERED | {
     "review_payload",
     "thread",
     "thread_fork",
+    "thread_words",
     "thread_comment",
 }
 #: Pages for fewer people than may see their object.

@@ -49,14 +49,14 @@ def test_a_message_is_the_next_turn_and_the_conversation_shows_both(
     people: People, thread: Thread, signed_in: SignedIn
 ) -> None:
     browser = signed_in(people.requester)
-    assert "Message to keeper" in text_of(browser.get(f"/threads/{thread.uid}"))
+    assert "Your message" in text_of(browser.get(f"/threads/{thread.uid}"))
     assert sent(browser, thread, "Delete a.txt").status_code == 303
     thread.refresh_from_db()
     assert thread.status == "ready" and ThreadEvent.objects.filter(type="graph.start").count() == 2
     graphs.run()
     page = text_of(browser.get(f"/threads/{thread.uid}"))
     assert "Who are you?" in page and "Hello, I look after files." in page and "Delete a.txt" in page
-    assert "requester said" in page and "It waits for a decision." in page and "Message to keeper" not in page
+    assert "requester said" in page and "It waits for a decision." in page and "Your message" not in page
     assert AuditEntry.objects.about("thread", str(thread.uid)).filter(action="say").count() == 1
 
 

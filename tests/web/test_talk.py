@@ -79,9 +79,9 @@ def test_tool_calls_read_as_calls(people: People, signed_in: SignedIn, monkeypat
     graphs.run()
     assert Thread.objects.get().status == ThreadStatus.COMPLETED
     page = text_of(signed_in(people.operator).get(f"/threads/{thread.uid}"))
-    assert "refund called with Order A-9 Amount 70" in page and "refund gave Paid 70 Said fine" in page
+    assert "refund Order A-9, Amount 70 done Called with Order A-9 Amount 70 Gave Paid 70 Said fine" in page
     assert "tool:0.0" not in page and "toolUse" not in page and "values" not in page
-    assert "answered Refund it? with “fine”" in page
+    assert "decider answered Refund it?" in page and "fine" in page
 
 
 def test_messages_that_a_node_gives_read_as_calls_and_results(
