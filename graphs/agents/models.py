@@ -102,15 +102,17 @@ Scripted = str | ToolCall | ModelReply | Sequence[ToolCall] | Callable[[Sequence
 
 
 class ScriptedModel:
-    """Gives its replies in order: text, a tool call, several, a `ModelReply`, or a function of the messages.
+    """Gives its replies in order: text, a tool call, several, a `ModelReply`, or a function of the messages. A function
+    in place of the list gives every reply, for a conversation without an end.
 
     Which one comes next follows from the messages alone, so a new process goes on where the old one stopped. `seen`
-    holds the messages of each call that was really made. It streams its texts word by word, `pause` seconds apart.
+    holds the messages of each call that was really made, but not where a function replies: that may go on for ever. It
+    streams its texts word by word, `pause` seconds apart.
     Raises IndexError past the last reply.
     """
 
-    def __init__(self, replies: Sequence[Scripted], *, pause: float = 0.0) -> None:
-        self.replies = list(replies)
+    def __init__(self, replies: Sequence[Scripted] | Callable[[Sequence[Message]], Any], *, pause: float = 0.0) -> None:
+        self.replies = replies if callable(replies) else list(replies)
         self.pause = pause
         self.seen: list[list[Message]] = []
 
@@ -118,12 +120,17 @@ class ScriptedModel:
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
     ) -> ModelReply:
         """The reply that follows so many assistant messages."""
-        self.seen.append([Message(one) for one in messages])
+        if not callable(self.replies):
+            self.seen.append([Message(one) for one in messages])
         turn = sum(message["role"] == "assistant" for message in messages)
-        if turn >= len(self.replies):
-            raise IndexError(f"the script has {len(self.replies)} replies; reply {turn + 1} was asked for")
-        scripted: Any = self.replies[turn]
+        scripted: Any = self.replies if callable(self.replies) else self._next(self.replies, turn)
         return _reply(scripted(messages) if callable(scripted) else scripted, turn)
+
+    @staticmethod
+    def _next(replies: Sequence[Any], turn: int) -> Any:
+        if turn >= len(replies):
+            raise IndexError(f"the script has {len(replies)} replies; reply {turn + 1} was asked for")
+        return replies[turn]
 
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str

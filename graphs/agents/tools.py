@@ -16,7 +16,7 @@ from graphs.engine.scopes import running_task
 
 #: Whether a person must agree to a call: always, never, or where this function of the call's arguments says so.
 Confirmation = bool | Callable[..., bool | Awaitable[bool]]
-_HIDDEN = frozenset({"self", "cls", "ctx", "context", "tool_context"})
+_HIDDEN = frozenset({"self", "cls"})
 #: The parameter that `@tool(context=True)` gives the `ToolContext` to.
 CONTEXT_PARAMETER = "tool_context"
 
@@ -54,9 +54,7 @@ class Tool:
         self.is_async = inspect.iscoroutinefunction(fn)
         hints = _hints(fn)
         parameters = [one for one in inspect.signature(fn).parameters.values() if one.kind.name.endswith("KEYWORD")]
-        self._task = [
-            one.name for one in parameters if hints.get(one.name) is Context or one.name in ("ctx", "context")
-        ]
+        self._task = [one.name for one in parameters if _is_task(one.name, hints)]
         named = context if isinstance(context, str) else CONTEXT_PARAMETER
         self._call = [one.name for one in parameters if hints.get(one.name) is ToolContext or one.name == named]
         hidden = {*_HIDDEN, *self._task, *self._call}
@@ -167,6 +165,12 @@ def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
         return typing.get_type_hints(fn, include_extras=True)
     except (NameError, TypeError):
         return {}
+
+
+def _is_task(name: str, hints: Mapping[str, Any]) -> bool:
+    """Whether a parameter is given the task: by annotation, or by name where no annotation says what else it is."""
+    hint = hints.get(name, Any)
+    return hint is Context or (name in ("ctx", "context") and hint is Any)
 
 
 def _documented(fn: Callable[..., Any], description: str) -> tuple[str, dict[str, str]]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphs.agents.agent import Agent
-from graphs.agents.models import ModelReply, ToolCall
+from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.named import configured_or
 from graphs.agents.tool_context import ToolContext
 from graphs.agents.tools import tool
-from graphs.engine.messages import Message
+from graphs.engine.messages import Message, since_prompt
 
 #: Up to this amount nobody is asked.
 LIMIT = 50
@@ -47,27 +47,18 @@ def is_large(name: str, arguments: Mapping[str, Any]) -> bool:
     return name == "refund" and not (isinstance(amount, (int, float)) and amount <= LIMIT)
 
 
-class Clerk:
-    """Replies without a network: looks up the order that was named last, and pays it back where that was wanted."""
-
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
-    ) -> ModelReply:
-        """The reply that follows from the messages alone."""
-        start = max((at for at, one in enumerate(messages) if one.role == "user" and not one.tool_results), default=0)
-        said, since = [one.text() for one in messages[: start + 1] if one.role == "user"], messages[start:]
-        if results := [one for one in since if one.tool_results]:
-            called = [call["name"] for one in since for call in one.tool_calls]
-            return ModelReply(
-                f"{results[-1].text()} Can I do anything else?" if called[-1] == "refund" else _told(since)
-            )
-        number = next((one for text in reversed(said) for one in re.findall(r"\b[A-Z]-\d+\b", text.upper())[-1:]), "")
-        if not number:
-            return ModelReply("Which order is it about? Its number looks like A-4721.")
-        wants = re.search(r"refund|money|pay.* back", said[-1], re.IGNORECASE)
-        call = _refund(number, said[-1]) if wants and number in ORDERS else ToolCall("look_up_order", {"order": number})
-        turn = sum(one.role == "assistant" for one in messages)
-        return ModelReply(tool_calls=(ToolCall(call.name, call.input, f"call-{turn}"),))
+def reply(messages: Sequence[Message]) -> str | ToolCall:
+    """What is said without a model: looks up the order that was named last, and pays it back where that was wanted."""
+    since = since_prompt(messages)
+    if len(since) > 1:
+        called = since[-2].tool_calls[-1]["name"]
+        return f"{since[-1].text()} Can I do anything else?" if called == "refund" else _told(since)
+    said = [one.text() for one in messages if one.role == "user" and not one.tool_results]
+    number = next((one for text in reversed(said) for one in re.findall(r"\b[A-Z]-\d+\b", text.upper())[-1:]), "")
+    if not number:
+        return "Which order is it about? Its number looks like A-4721."
+    wants = re.search(r"refund|money|pay.* back", said[-1], re.IGNORECASE)
+    return _refund(number, said[-1]) if wants and number in ORDERS else ToolCall("look_up_order", {"order": number})
 
 
 def _refund(number: str, said: str) -> ToolCall:
@@ -85,10 +76,11 @@ def _told(since: Sequence[Message]) -> str:
 
 root_agent = Agent(
     "support",
-    configured_or(Clerk()),
+    configured_or(ScriptedModel(reply, pause=0.02)),
     "You help customers with their orders. Look an order up before you refund it.",
     tools=[look_up_order, refund],
     approve=[is_large],
     description=f"Looks up orders and refunds them; a person agrees to each refund over {LIMIT}.",
+    queue="payments",
 )
 root_agent.title = "Talk to customer support"

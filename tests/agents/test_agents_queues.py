@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphs.agents.agent import Agent
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.teams.swarm import Swarm
@@ -13,7 +15,7 @@ from tests.agents.files import DELETE, Disk
 from tests.engine.runs import start
 
 
-def guarded(name: str = "keeper", **options: str) -> Agent:
+def guarded(name: str = "keeper", **options: Any) -> Agent:
     return Agent(name, ScriptedModel([DELETE, "Done."]), tools=[Disk().delete], approve=["delete"], **options)
 
 

@@ -332,3 +332,11 @@ async def test_h41_a_member_that_fails_is_in_the_result_and_a_retry_goes_on() ->
 def test_a_graph_that_cannot_run_is_refused_when_it_is_built(wrong: Any) -> None:
     with pytest.raises(DefinitionError):
         wrong()
+
+
+async def test_a_handover_s_context_reaches_whom_it_is_meant_for() -> None:
+    writer = says("writer", lambda said: said[-1].text())
+    done = await Swarm([says("a", hands("writer", context={"found": 3}), "Over."), writer]).invoke_async("go")
+    assert 'What a knows: {"found":3}' in str(done.output)
+    tools = Swarm([says("a"), writer]).graph.nodes["a"].body.toolbox.tools  # type: ignore[union-attr]
+    assert set(tools["handoff_to_agent"].schema["properties"]) == {"agent_name", "message", "context"}
