@@ -170,7 +170,7 @@ def _hints(fn: Callable[..., Any]) -> dict[str, Any]:
 def _is_task(name: str, hints: Mapping[str, Any]) -> bool:
     """Whether a parameter is given the task: by annotation, or by name where no annotation says what else it is."""
     hint = hints.get(name, Any)
-    return hint is Context or (name in ("ctx", "context") and hint is Any)
+    return hint is Context or Context in typing.get_args(hint) or (name in ("ctx", "context") and hint is Any)
 
 
 def _documented(fn: Callable[..., Any], description: str) -> tuple[str, dict[str, str]]:

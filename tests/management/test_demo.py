@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,6 +11,8 @@ from django.core.management import CommandError, call_command
 
 from graphs.actions import audit
 from graphs.jobs.threads import advance
+from graphs.library import operations
+from graphs.management.commands.demo import QUEUES
 from graphs.models import ApprovalQueue, Interrupt, Thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis")]
@@ -21,16 +24,34 @@ def demo(**options: str) -> str:
     return output.getvalue()
 
 
-def test_the_demo_leaves_questions_in_four_queues() -> None:
+@pytest.fixture(autouse=True)
+def own_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Keep the agent that deletes files away from those of this machine's user."""
+    monkeypatch.setattr(operations, "gettempdir", lambda: str(tmp_path))
+
+
+def test_the_demo_leaves_questions_in_every_queue() -> None:
     said = demo()
     for _ in range(Thread.objects.count()):
         advance()
-    assert set(Interrupt.objects.waiting().values_list("queue__slug", flat=True)) == {
-        "payments", "people", "moderation", "releases"
-    }  # fmt: skip
+    assert set(Interrupt.objects.waiting().values_list("queue__slug", flat=True)) == set(QUEUES)
     assert Thread.objects.filter(status="failed").count() == 0
     assert "ana" in said
     assert audit.verify().ok
+
+
+def test_agents_wait_before_what_they_may_not_do_alone_and_one_conversation_is_over() -> None:
+    demo()
+    for _ in range(Thread.objects.count()):
+        advance()
+    gates = Interrupt.objects.waiting().filter(kind="tool_approval").order_by("thread__graph_id")
+    assert [(one.thread.graph_id, one.queue.slug, one.metadata["tool"]) for one in gates] == [
+        ("operations", "operations", "delete_files"),
+        ("research", "editors", "publish"),
+        ("support", "payments", "refund"),
+    ]
+    (done,) = Thread.objects.filter(graph_id="support", status="completed")
+    assert "19.90 was paid back" in str(done.output)
 
 
 def test_the_password_is_random_and_shown_once() -> None:

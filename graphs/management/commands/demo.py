@@ -1,4 +1,4 @@
-"""Three people, four queues and a handful of threads that wait for them."""
+"""Three people, their queues, and a handful of threads and conversations that wait for them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ QUEUES = {
     "people": ("People", "Time off and other requests of employees."),
     "moderation": ("Moderation", "Posts whose tone or facts a person should judge."),
     "releases": ("Releases", "Release notes and roll-outs."),
+    "operations": ("Operations", "Files that an agent wants to delete."),
+    "editors": ("Editors", "Texts that an agent wants to publish."),
 }
 
 #: Name -> first and last name, and the right in each queue.
@@ -34,8 +36,8 @@ PEOPLE: dict[str, tuple[str, str, dict[str, Right]]] = {
     "cleo": ("Cleo", "Martin", {}),
 }
 
-#: What cleo asks for; the first refund is small enough to be paid without anybody.
-REQUESTS: list[tuple[str, dict[str, Any]]] = [
+#: What cleo asks for; the first refund, and the first of the agent's, is small enough to be paid without anybody.
+REQUESTS: list[tuple[str, dict[str, Any] | str]] = [
     ("refund", {"order": "A-4698", "amount": 19.9, "currency": "EUR", "customer": "li@example.org", "reason": "Late"}),
     ("refund", {"order": "A-4721", "amount": 180, "currency": "EUR", "customer": "kim@example.org",
                 "reason": "The parcel arrived open and the lamp inside is broken. Photos are in the ticket."}),
@@ -46,6 +48,10 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("moderation", {"author": "nightowl", "text": "The bridge on Mill Road opens on Monday. Only a fool doubts it."}),
     ("release", {"version": "2.4.0", "changes": ["Exports are twice as fast", "Dates show their time zone",
                                                  "Fixes a crash when a file is empty"]}),
+    ("support", "The reading light of order A-4698 came late. Can I have my money back?"),
+    ("support", "The floor lamp of order A-4721 arrived broken. I would like a refund."),
+    ("operations", "Please clean up what is old."),
+    ("research", "Write a short text about bees, please."),
 ]  # fmt: skip
 
 
