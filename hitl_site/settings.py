@@ -257,5 +257,9 @@ LOGGING = {
         # RQ names each job at INFO; with a wake-up for every step that is noise.
         "rq.worker": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
+        # The clients of models and tool servers name each address they call at INFO, and an address may hold a key.
+        "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        "mcp": {"level": "WARNING"},
     },
 }
