@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from graphs import GraphResume, InMemoryCheckpointer, Runner
+from graphs.library import registry
 
 README = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
 
@@ -55,3 +56,9 @@ def test_the_called_graph_pauses_in_a_tool_and_pays() -> None:
     names = printed("<!-- called graph -->")
     assert names["asked"].message == "Pay 40?" and names["asked"].tool_call_id == "call-0"
     assert names["said"] == "paid 40"
+
+
+def test_the_readme_lists_every_graph_that_ships_under_its_title() -> None:
+    listed = set(re.findall(r"^\| ([^|]+) \| `(\w+)\.py` \|", README, re.MULTILINE))
+    shipped = [one for one in registry.entries() if one.module.startswith("graphs.library.")]
+    assert listed == {(one.graph.title, one.module.rpartition(".")[2]) for one in shipped if one.graph is not None}
