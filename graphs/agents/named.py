@@ -83,8 +83,9 @@ class _Configured:
 
 
 class StandIn:
-    """A deterministic model for where none is configured: it calls each tool that the prompt names once, and then says
-    what they gave. A graph can be tried and its pauses seen without a network."""
+    """A deterministic model for where none is configured: it calls each tool that the prompts name once, by its name or
+    by all the words of it, and then says what they gave. An agent can be tried and its pauses seen without a network.
+    """
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -119,7 +120,10 @@ class StandIn:
 
 
 def _names(text: str, tool: str) -> bool:
-    return re.search(rf"\b{re.escape(tool)}\b", text) is not None
+    if re.search(rf"\b{re.escape(tool)}\b", text) is not None:
+        return True
+    said, words = ({one.removesuffix("s") for one in re.findall(r"[a-z0-9]+", each.lower())} for each in (text, tool))
+    return len(words) > 1 and words <= said
 
 
 def _arguments(schema: Mapping[str, Any], prompt: str) -> dict[str, Any]:
@@ -135,4 +139,6 @@ def _example(rule: Mapping[str, Any], prompt: str) -> Any:
         found = re.search(r"-?\d+(\.\d+)?", prompt)
         number = float(found.group()) if found else 1.0
         return int(number) if kind == "integer" else number
+    if kind == "array" and rule.get("items", {}).get("type") == "string":
+        return re.findall(r"['\"]([^'\"]+)['\"]", prompt) or re.findall(r"\w[\w-]*[./][\w./-]*\w", prompt)
     return {"boolean": True, "array": [], "object": {}, "null": None}.get(kind, prompt)

@@ -262,3 +262,24 @@ async def test_the_stand_in_says_what_its_tools_gave(store: Store) -> None:
     assert (await start(graph, store, "crate of 12 kg")).output == "crate of 12 kg: 12.0 True"
     stored = await store.results(ThreadRef("office", "run-1"), [TaskKey("agent", 1)])
     assert stored[TaskKey("agent", 1)].output == "crate of 12 kg: 12.0 True"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "called"),
+    [
+        ("You delete files; begin with ['a/b.txt']", [["a/b.txt"]]),
+        ("Delete old/a.txt and b.txt of the files.", [["old/a.txt", "b.txt"]]),
+        ("Inspect the files", []),
+        ("delete_files", [[]]),
+    ],
+)
+async def test_the_stand_in_calls_a_tool_whose_words_it_was_told(prompt: str, called: Any) -> None:
+    calls: list[Any] = []
+
+    @tool
+    def delete_files(paths: list[str]) -> None:
+        """Delete."""
+        calls.append(paths)
+
+    await Agent(tools=[delete_files]).invoke_async(prompt)
+    assert calls == called
