@@ -25,16 +25,17 @@ from graphs.web.submission import KEY
 
 MOST = 20_000
 WAITS = {
-    ThreadStatus.INTERRUPTED: "It waits for a decision. A remark below is for the team; it answers nothing.",
+    ThreadStatus.INTERRUPTED: "It waits for a decision. A remark is for the team; it answers nothing.",
     ThreadStatus.FAILED: "It failed. Retry it, and it goes on where it failed.",
     ThreadStatus.SUSPENDED: "It is suspended. Resume it, and then go on talking.",
 }
-BUSY = "It is at work. When it has finished you can go on talking."
+BUSY = "It is at work. You can send this when it has finished."
 
 
 @dataclass(frozen=True, slots=True)
 class Speaking:
-    """The composer of a conversation: `ready` to take a message, or `why` it does not just now."""
+    """The composer of a conversation: `ready` to take a message, or `why` it does not just now. One without a `key` is
+    not shown: there it takes a person's act before anything can be said."""
 
     ready: bool
     to: str = ""
@@ -53,7 +54,7 @@ def speaking(user: User, thread: Thread) -> Speaking | None:
     status = ThreadStatus(thread.status)
     if status in FOLLOWED:
         return Speaking(True, to, key=uuid.uuid4().hex)
-    return Speaking(False, to, WAITS.get(status, BUSY))
+    return Speaking(False, to, WAITS[status]) if status in WAITS else Speaking(False, to, BUSY, uuid.uuid4().hex)
 
 
 def called(graph: CompiledGraph) -> str:

@@ -122,8 +122,7 @@ def streamed(thread: Thread) -> list[Entry]:
     names = labels(thread)
     rows = StreamedText.objects.of(thread)
     return [
-        Entry("node", row.at, names.get(row.path, row.path), "message", prose=row.text, note=row.speaker)
-        for row in rows
+        Entry("node", row.at, names.get(row.path, row.path), "robot", prose=row.text, note=row.speaker) for row in rows
     ]
 
 
@@ -187,12 +186,17 @@ class Reading:
         return self.names.get(path, path)
 
     def _events(self) -> Iterator[Entry]:
-        for row in entries.of(self.rows, entries.EVENTS):
+        rows = entries.of(self.rows, entries.EVENTS)
+        last = max((row.seq for row in rows if row.type == events.GRAPH_START), default=0)
+        for row in rows:
             data = row.data if isinstance(row.data, dict) else {}
             if row.type == events.GRAPH_START and row.seq > 1:
                 yield _said(row, data)
-            elif row.type == events.GRAPH_END and str(data.get("status", "")) in END_WORDS:
-                yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[str(data["status"])])
+            elif row.type == events.GRAPH_END:
+                status = str(data.get("status", ""))
+                # That a turn was completed need not be said where another one follows.
+                if status in END_WORDS and not (status == "completed" and row.seq < last):
+                    yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[status])
             elif row.type == events.NODE_ERROR:
                 text = f"{data.get('type', 'Error')}: {data.get('message', '')}"
                 yield Entry("error", row.at, self._name(row.path), "alert-circle", rank=4, node=row.path, text=text)
@@ -214,7 +218,7 @@ class Reading:
                 "node",
                 row.at,
                 self._name(row.task.path),
-                "message" if said else "tool",
+                "robot" if said else "tool",
                 rank=-1,
                 node=row.task.path,
                 prose=said,
@@ -264,7 +268,7 @@ class Reading:
                     rank=1,
                     node=one.node_id,
                     text=asking.title_of(one),
-                    facts=facts(asking.shown_value(one))[:SHORT] if one.closed_at is None else [],
+                    facts=about(one)[:SHORT] if one.closed_at is None else [],
                     interrupt=one,
                 )
 
@@ -291,6 +295,11 @@ class Reading:
         comment: Comment
         for comment in entries.of(self.rows, entries.COMMENTS):
             yield Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)
+
+
+def about(question: Interrupt) -> list[Fact]:
+    """What a question is about: of a call, its arguments; the tool's name is in the question."""
+    return facts(calls.proposed(question) if calls.is_gate(question) else asking.shown_value(question))
 
 
 def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:

@@ -112,7 +112,7 @@ def shown(
         "picture": picture.draw(found, questions),
         **steer(user, found, len(waiting), failed),
         "kin": checkpoints.kin(user, found),
-        "speaking": conversation.speaking(user, found) if tab == "conversation" else None,
+        "speaking": conversation.speaking(user, found),
         "tabs": list(TABS.items()),
         "tab": tab,
         "questions": questions,

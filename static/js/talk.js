@@ -15,6 +15,7 @@ function isAtEnd() {
 
 function toEnd() {
   scroller().scrollTop = scroller().scrollHeight;
+  atEnd = true;
 }
 
 // Two days that meet are one: the older page ends with the day that the newer one begins with.
@@ -91,7 +92,18 @@ function beganAnew(node) {
 function changed(node) {
   if (node.dataset.first) beganAnew(node);
   if (node.dataset.part === "words") announce(node);
+  if (node.dataset.part === "say") bringDraft(node);
   if (atEnd && chat()?.contains(node)) toEnd();
+}
+
+// What is being written outlives that the composer goes away while the agent waits for somebody.
+const drafts = new Map();
+function keepDraft(area) {
+  drafts.set(area.dataset.draft, area.value);
+}
+function bringDraft(node) {
+  const area = node.querySelector("textarea[data-draft]");
+  if (area && !area.value) area.value = drafts.get(area.dataset.draft) ?? "";
 }
 
 let writing = false;
@@ -111,23 +123,26 @@ export function startTalk() {
     event.preventDefault();
     loadEarlier(link);
   });
-  addEventListener(
-    "scroll",
-    () => {
-      touched = true;
-      atEnd = isAtEnd();
-    },
-    { passive: true },
-  );
+  addEventListener("scroll", () => (atEnd = isAtEnd()), { passive: true });
+  for (const act of ["wheel", "touchmove", "keydown"]) addEventListener(act, () => (touched = true), { passive: true });
+  document.addEventListener("input", (event) => {
+    if (event.target.matches?.("textarea[data-draft]")) keepDraft(event.target);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    const area = event.target.closest?.("textarea[data-draft]");
+    const button = area?.form.querySelector("button:not([disabled])");
+    if (button) area.form.requestSubmit(button);
+  });
   watchOlder();
   if (!talk) return;
   document.addEventListener("sayso:hint", (event) => {
     if (event.detail.topic !== "words" || event.detail.thread !== talk.dataset.talk) return;
     refresh(talk, `${location.pathname}/words`);
   });
-  // A conversation opens where it goes on.
-  if (chat() && !location.hash && !location.search) {
+  // A conversation opens where it goes on; when all has its size, once more.
+  if (chat() && ["", "#say"].includes(location.hash) && !location.search) {
     toEnd();
-    atEnd = true;
+    addEventListener("load", () => setTimeout(toEnd));
   }
 }
