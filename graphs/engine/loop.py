@@ -238,10 +238,13 @@ class Loop:
         return ran
 
     def _recorded(self, task: Active) -> TaskResult | None:
-        """The result that a run cut off before its commit has left: it is applied, never run again (R4)."""
+        """The result that a run cut off before its commit has left: it is applied, never run again (R4).
+
+        A failure is none where the task is to try again, or has asked since: then it is an earlier attempt's.
+        """
         record = self.records.get(task.key)
         result = record.result if record is not None else None
-        if result is None or (result.status not in DONE and task.failed):
+        if result is None or (result.status not in DONE and (task.failed or task.waiting is not None)):
             return None
         if result.status is TaskStatus.FINISHED and result.targets is None:
             view = self.machine.view(task.frame)

@@ -292,3 +292,19 @@ async def test_a_task_group_that_asks_pauses(store: Store) -> None:
     graph = one(node)
     assert (await start(graph, store)).interrupts[0].question == "grouped?"
     assert (await resume(graph, store, {"ask": "yes"})).output == "yes"
+
+
+async def test_z04_a_task_that_failed_and_asks_in_its_retry_runs_with_the_answer(store: Store) -> None:
+    broken = [True]
+
+    def node() -> str:
+        if broken and broken.pop():
+            raise ConnectionError("gone")
+        return str(ask("Go on?", schema=str).value)
+
+    graph = Graph.new("again").node("a", node).entry("a").compile()
+    assert (await start(graph, store)).status is ThreadStatus.FAILED
+    paused = await retry(graph, store)
+    assert paused.status is ThreadStatus.INTERRUPTED
+    done = await resume(graph, store, {paused.interrupts[0].id: "yes"})
+    assert (done.status, done.output) == (ThreadStatus.COMPLETED, "yes")
