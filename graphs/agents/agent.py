@@ -13,10 +13,10 @@ from graphs.agents.named import resolve
 from graphs.agents.outcomes import agent_result, conversation, state_of
 from graphs.agents.results import AgentResult
 from graphs.agents.run import AgentRun
-from graphs.agents.sessions import AgentInput, Session, SessionManager, events_of
+from graphs.agents.sessions import AgentInput, Session, SessionManager
 from graphs.agents.state import AgentValues
 from graphs.agents.structured import OutputSchema
-from graphs.agents.telling import Listener, spoken, told_to
+from graphs.agents.telling import Listener, heard, told_to
 from graphs.agents.toolbox import CONCURRENT, MAX_REJECTIONS, Rule, Toolbox
 from graphs.agents.tools import Tool
 from graphs.engine.blocking import blocking
@@ -24,6 +24,7 @@ from graphs.engine.context import Context
 from graphs.engine.errors import DefinitionError
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
+from graphs.engine.results import GraphRunResult
 from graphs.engine.state import Channel
 from graphs.engine.workflow import compiled
 
@@ -145,24 +146,24 @@ class Agent:
         """
         with told_to(self.callback_handler) as emit:
             result = await self.session.send(given, invocation_state=invocation_state, emit=emit)
-        return await agent_result(self, self.session, result)
+        return await self._result(result)
 
     async def stream_async(self, given: AgentInput = None, **invocation_state: Any) -> AsyncIterator[Mapping[str, Any]]:
         """The same, told as it goes on: `{"data": text}` for pieces of replies, `{"current_tool_use": …}` and
         `{"tool_result": …}` for calls, and at the end `{"result": AgentResult}`."""
-        async for event in events_of(self.session, given, invocation_state=invocation_state):
-            if "result" in event and "type" not in event:
-                yield {"result": await agent_result(self, self.session, event["result"])}
-            elif (told := spoken(event)) is not None:
-                yield told
+        async for _, told in heard(self.session, given, invocation_state, self._result):
+            yield told
 
     async def retry_async(self) -> AgentResult:
         """Go on where a call of this agent failed, with its answers and finished tool calls."""
-        return await agent_result(self, self.session, await self.session.retry())
+        return await self._result(await self.session.retry())
 
     def retry(self) -> AgentResult:
         """`retry_async` for code without an event loop."""
         return blocking(self.retry_async())
+
+    async def _result(self, result: GraphRunResult) -> AgentResult:
+        return await agent_result(self, self.session, result)
 
     @cached_property
     def session(self) -> Session:

@@ -101,11 +101,9 @@ class Session:
         given: AgentInput,
         *,
         invocation_state: Mapping[str, Any] | None = None,
-        state: Mapping[str, Any] | None = None,
         emit: Emit | None = None,
     ) -> GraphRunResult:
-        """Bring a prompt or responses to the conversation and run until it pauses or ends. `state` is what channels are
-        set to with a prompt.
+        """Bring a prompt or responses to the conversation and run until it pauses or ends.
 
         Raises, before anything changes: `ThreadBusy` for a prompt while it waits for responses (H20), `AnswerMismatch`
         for responses while nothing waits (H21, H25), `InputMismatch` for what is neither (H22), `AnswerInvalid`.
@@ -115,7 +113,7 @@ class Session:
         asked = open_of(snapshot) if snapshot is not None and snapshot.status is not ThreadStatus.COMPLETED else []
         if responses is None:
             self._refuse_prompt(asked, given)
-            run = self._run().context(invocation_state or {}).state(state or {})
+            run = self._run().context(invocation_state or {})
             return await self._driven(run, given if isinstance(given, Mapping) else _text(given), None, emit)
         self._refuse_responses(asked, snapshot)
         run = self._run().resume_from(self.checkpointer, self.ref.thread_id)

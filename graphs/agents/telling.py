@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from graphs.agents.sessions import AgentInput, Session, events_of
 from graphs.engine import events
 from graphs.engine.ports import Emit
+from graphs.engine.results import GraphRunResult
 
 #: Called with one thing at a time, by name: `data`, `current_tool_use`, `tool_result`.
 Listener = Callable[..., Any]
@@ -26,6 +28,20 @@ def spoken(event: Mapping[str, Any]) -> dict[str, Any] | None:
     if kind == events.TOOL_END:
         return {"tool_result": {"toolUseId": event["tool_call_id"], "name": event["tool"], "status": event["result"]}}
     return None
+
+
+async def heard(
+    session: Session,
+    given: AgentInput,
+    invocation_state: Mapping[str, Any],
+    result_of: Callable[[GraphRunResult], Awaitable[Any]],
+) -> AsyncIterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """One call as a listener hears it, each thing with the event behind it; at the end `{"result": …}`."""
+    async for event in events_of(session, given, invocation_state=invocation_state):
+        if "type" not in event:
+            yield event, {"result": await result_of(event["result"])}
+        elif (told := spoken(event)) is not None:
+            yield event, told
 
 
 @contextmanager

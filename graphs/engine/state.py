@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphs.engine import canonical
@@ -20,11 +20,15 @@ _CHOICE = f"one of {', '.join(sorted(_NAMED))}"
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One piece of state: `reducer` is last, append, add, merge, messages or a dotted name; `default` comes first."""
+    """One piece of state: `reducer` is last, append, add, merge, messages or a dotted name; `default` comes first.
+
+    With `each_turn` it begins with its default again in each turn of a conversation; the others go on.
+    """
 
     reducer: str = "last"
     default: Json = None
     function: Reducer | None = None
+    each_turn: bool = False
 
     @property
     def appends(self) -> bool:
@@ -73,7 +77,7 @@ def _channel(name: str, given: Any) -> Channel:
     channel = given if isinstance(given, Channel) else Channel(_reducer_name(name, given))
     if channel.reducer in _NAMED:
         return channel
-    return Channel(channel.reducer, channel.default, _imported(name, channel.reducer))
+    return replace(channel, function=_imported(name, channel.reducer))
 
 
 def _reducer_name(name: str, given: Any) -> str:

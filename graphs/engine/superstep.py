@@ -69,7 +69,8 @@ def begin(
 def turn(
     machine: Machine, input: Any, *, state: Mapping[str, Any] | None = None, context: Mapping[str, Any] | None = None
 ) -> dict[str, Json]:
-    """Begin the next turn of an ended thread: entries ready with the new input; state and visits go on.
+    """Begin the next turn of an ended thread: entries ready with the new input; visits go on, and state but for the
+    channels that begin each turn anew.
 
     What an early end (rejected, cancelled) left standing is given up. Returns the log of the commit that writes this.
     Raises `PayloadError`.
@@ -77,6 +78,9 @@ def turn(
     log: dict[str, Json] = {"kind": "turn", "input": canonical.encode(input, "input")}
     machine.clear()
     machine.draft.drop("counters")
+    for name, rule in machine.graph.channels.items():
+        if rule.each_turn and channel("", name) in machine.cells:
+            _write(machine, machine.root, f"{SET}{name}", rule.default)
     if context:
         log["context"] = _context(context)
         machine.draft.put("context", log["context"])

@@ -20,6 +20,8 @@ from graphs.agents.tools import tool
 from graphs.engine.errors import DefinitionError
 from graphs.engine.graph import Graph
 from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
+from graphs.engine.ports import ThreadRef
+from graphs.engine.runner import GraphRunner
 from tests.agents.files import DELETE, Disk, Gate, keeper
 from tests.engine.runs import resume, start
 
@@ -340,3 +342,30 @@ async def test_a_handover_s_context_reaches_whom_it_is_meant_for() -> None:
     assert 'What a knows: {"found":3}' in str(done.output)
     tools = Swarm([says("a"), writer]).graph.nodes["a"].body.toolbox.tools  # type: ignore[union-attr]
     assert set(tools["handoff_to_agent"].schema["properties"]) == {"agent_name", "message", "context"}
+
+
+async def test_a_turn_that_is_begun_without_the_team_begins_with_nobody_s_results(store: Store) -> None:
+    """What a page says to a team's thread goes on in it, and not through the team's own call."""
+    first = says("a", hands("b"), "Over.", "A alone.")
+    team = Swarm([first, says("b", "B too.")])
+    run = GraphRunner().graph(team.graph).thread("talk").hook(store)
+    await run.arun("one")
+    before = (await store.load(ThreadRef("swarm", "talk"))).cells
+    assert (before["channel:|order"], before["channel:|result:b"]) == (["a", "b"], "B too.")
+    assert (await run.arun("two")).output == "A alone."
+    after = (await store.load(ThreadRef("swarm", "talk"))).cells
+    assert (after["channel:|order"], after["channel:|result:b"], after["channel:|task"]) == (["a"], None, "two")
+    assert len(after["channel:|messages:a"]) > len(before["channel:|messages:a"]), "its conversation goes on"
+
+
+async def test_a_handover_that_never_took_place_is_forgotten_with_its_turn() -> None:
+    heard: list[str] = []
+
+    def note(said: Any) -> str:
+        heard.append(said[-1].text())
+        return "hello"
+
+    swarm = Swarm([says("a", hands("b"), "Over.", note), says("b", hands("a"), "Back.")], hooks=[NodeGate("b")])
+    assert (await swarm.invoke_async(respond(await swarm.invoke_async("first"), "n"))).status is Status.CANCELLED
+    again = await swarm.invoke_async("second")
+    assert (again.execution_order, list(again.results), heard) == (("a",), ["a"], ["second"])

@@ -10,7 +10,7 @@ from typing import Any
 from graphs.agents.results import AgentResult, NodeResult, Status
 from graphs.agents.run import AgentRun
 from graphs.agents.sessions import SessionManager
-from graphs.agents.teams.member import ORDER, TASK, Member, channels, current, messages_channel, result_channel, text_of
+from graphs.agents.teams.member import ORDER, TASK, Member, channels, messages_channel, result_channel, text_of
 from graphs.agents.teams.team import Team
 from graphs.engine import messages
 from graphs.engine.errors import DefinitionError
@@ -128,7 +128,7 @@ class GraphBuilder:
 
 
 def _state(names: Sequence[str], state: StateView, context: Mapping[str, Any]) -> TeamState:
-    order = current(state.get(ORDER))
+    order = list(state.get(ORDER) or [])
     results = {name: _result(name, state) for name in names if name in order}
     return TeamState(state.get(TASK), results, order, context)
 
@@ -142,7 +142,7 @@ def _result(name: str, state: StateView) -> NodeResult:
 
 def _prompting(sources: Sequence[str], entry: bool) -> Callable[[StateView, str, Json], Json]:
     def prompt(state: StateView, name: str, value: Json) -> Json:
-        given = [one for one in sources if one in current(state.get(ORDER))]
+        given = [one for one in sources if one in (state.get(ORDER) or [])]
         if not given:
             if entry:
                 state[TASK] = value

@@ -37,17 +37,11 @@ def messages_channel(name: str) -> str:
     return f"messages:{name}"
 
 
-def current(order: Any) -> list[str]:
-    """Who has run since the newest prompt, in this order; a prompt leaves None in the channel."""
-    found: list[Any] = list(order or [])
-    return found[len(found) - found[::-1].index(None) :] if None in found else found
-
-
 def channels(names: Sequence[str]) -> dict[str, Any]:
-    """The state channels of a team with these members."""
+    """The state channels of a team with these members. Conversations go on; the rest is of the newest prompt alone."""
     own = {messages_channel(name): Channel("messages", []) for name in names}
-    results = {result_channel(name): "last" for name in names}
-    return {TASK: "last", ORDER: "append", NEXT: "last", HANDOFF: "last", **results, **own}
+    last = {name: Channel(each_turn=True) for name in (TASK, NEXT, HANDOFF, *map(result_channel, names))}
+    return {ORDER: Channel("append", [], each_turn=True), **last, **own}
 
 
 class Member:

@@ -8,7 +8,7 @@ from typing import Any
 from graphs.agents.agent import Agent
 from graphs.agents.run import AgentRun
 from graphs.agents.sessions import SessionManager
-from graphs.agents.teams.member import HANDOFF, NEXT, ORDER, TASK, Member, channels, current, result_channel, text_of
+from graphs.agents.teams.member import HANDOFF, NEXT, ORDER, TASK, Member, channels, result_channel, text_of
 from graphs.agents.teams.team import Team
 from graphs.agents.tool_context import ToolContext
 from graphs.agents.tools import Tool
@@ -103,7 +103,7 @@ def _handover(name: str, others: dict[str, Agent], most: int) -> Tool:
             raise ValueError(f"there is no agent {agent_name!r} to hand over to; there are {', '.join(others)}")
         if handed(run) is not None or run.handing:
             raise ValueError(f"the work was handed over already; only one agent can go on with what {name} did")
-        if len(current(task.state.get(ORDER))) >= most:
+        if len(task.state.get(ORDER) or []) >= most:
             raise ValueError(f"this team has handed over {most} times; finish the work yourself")
         run.handing = agent_name
         return f"{agent_name} goes on when you have finished."
@@ -134,7 +134,7 @@ def _prompt(state: StateView, name: str, value: Json) -> Json:
         state[TASK] = value
         return value
     parts = [f"{handoff['from']} hands over to you: {handoff['message']}", f"The task: {text_of(state.get(TASK))}"]
-    done = [f"- {one}: {text_of(state.get(result_channel(one)))}" for one in dict.fromkeys(current(state.get(ORDER)))]
+    done = [f"- {one}: {text_of(state.get(result_channel(one)))}" for one in dict.fromkeys(state.get(ORDER) or [])]
     parts.append("Done so far:\n" + "\n".join(done))
     if handoff.get("context"):
         parts.append(f"What {handoff['from']} knows: {text_of(handoff['context'])}")

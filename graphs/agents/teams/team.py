@@ -9,9 +9,9 @@ from typing import Any
 from graphs.agents.agent import Agent
 from graphs.agents.agent_tool import AgentTool
 from graphs.agents.results import AgentResult, MultiAgentResult, NodeResult, Status
-from graphs.agents.sessions import AgentInput, Session, SessionManager, events_of
-from graphs.agents.teams.member import ORDER, TASK, current, messages_channel, result_channel
-from graphs.agents.telling import spoken
+from graphs.agents.sessions import AgentInput, Session, SessionManager
+from graphs.agents.teams.member import ORDER, messages_channel, result_channel
+from graphs.agents.telling import heard
 from graphs.agents.tools import Tool
 from graphs.engine import messages
 from graphs.engine.blocking import blocking
@@ -21,7 +21,7 @@ from graphs.engine.graph import CompiledGraph
 from graphs.engine.journal import open_questions
 from graphs.engine.ports import Snapshot, TaskKey, TaskResult
 from graphs.engine.results import GraphRunResult
-from graphs.engine.statuses import TaskStatus
+from graphs.engine.statuses import TaskStatus, ThreadStatus
 
 _ENDED = {
     TaskStatus.FINISHED: Status.COMPLETED,
@@ -64,17 +64,12 @@ class Team:
         Raises `ThreadBusy`, `AnswerMismatch`, `AnswerInvalid` and `InputMismatch` where nothing was done; what failed
         is in the result, and `retry_async` goes on from there.
         """
-        result = await self.session.send(given, invocation_state=invocation_state, state=self._fresh(given))
-        return await self._result(result)
+        return await self._result(await self.session.send(given, invocation_state=invocation_state))
 
     async def stream_async(self, given: AgentInput = None, **invocation_state: Any) -> AsyncIterator[Mapping[str, Any]]:
         """The same, told as it goes on, each thing with its `node_id`; at the end `{"result": MultiAgentResult}`."""
-        options = {"invocation_state": invocation_state, "state": self._fresh(given)}
-        async for event in events_of(self.session, given, **options):
-            if "result" in event and "type" not in event:
-                yield {"result": await self._result(event["result"])}
-            elif (told := spoken(event)) is not None:
-                yield {**told, "node_id": event.get("node_id", "")}
+        async for event, told in heard(self.session, given, invocation_state, self._result):
+            yield told if "result" in told else {**told, "node_id": event.get("node_id", "")}
 
     async def retry_async(self) -> MultiAgentResult:
         """Go on where a member failed."""
@@ -85,16 +80,12 @@ class Team:
         """The conversation that it is called in."""
         return Session(self.graph, self._session_manager, who="team")
 
-    def _fresh(self, given: AgentInput) -> dict[str, Any]:
-        """What a new prompt begins with: nobody has run yet. Members keep their conversations."""
-        return {TASK: None, **{result_channel(name): None for name in self.members}, ORDER: [None]}
-
     # How it stands
 
     async def _result(self, result: GraphRunResult) -> MultiAgentResult:
         snapshot = await self.session.snapshot()
         assert snapshot is not None
-        order = current(_value(snapshot, ORDER))
+        order: list[str] = _value(snapshot, ORDER) or []
         results = await self._node_results(snapshot, result, order)
         ran = [*order, *(name for name, one in results.items() if name not in order and _has_run(one))]
         return MultiAgentResult(
@@ -117,7 +108,9 @@ class Team:
         for key in keys:
             asked = open_questions(snapshot.tasks[key]) if key in snapshot.tasks else []
             task = ended.get(key)
-            if asked or (task is not None and (key.path in order or task.status is not TaskStatus.FINISHED)):
+            # One that was stopped in an earlier turn stopped that turn; a turn that is completed stopped nobody.
+            stopped = result.status is not ThreadStatus.COMPLETED and task and task.status is not TaskStatus.FINISHED
+            if asked or (task is not None and (key.path in order or stopped)):
                 found[key.path] = self._node_result(snapshot, key.path, task, asked)
         return found
 
