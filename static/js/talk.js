@@ -61,7 +61,7 @@ const seen = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) if (entry.isIntersecting && touched) loadEarlier(entry.target);
   },
-  { rootMargin: "400px 0px 0px" },
+  { rootMargin: "800px 0px" },
 );
 // Nothing is loaded before somebody scrolls: a short page has its link in view from the start.
 let touched = false;
@@ -102,6 +102,8 @@ function keepDraft(area) {
   drafts.set(area.dataset.draft, area.value);
 }
 function bringDraft(node) {
+  // Where nothing can be said, a remark can be made.
+  if (!node.querySelector("form")) document.querySelector(".remark")?.setAttribute("open", "");
   const area = node.querySelector("textarea[data-draft]");
   if (area && !area.value) area.value = drafts.get(area.dataset.draft) ?? "";
 }

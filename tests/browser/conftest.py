@@ -26,7 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """`up` in an empty folder, with the demo's people and threads: what a stranger has after two commands."""
-    found = Installation(tmp_path_factory.mktemp("browser"), SAYSO_GRAPHS="tests.browser.definitions")
+    found = Installation(
+        tmp_path_factory.mktemp("browser"), SAYSO_GRAPHS="tests.browser.definitions,tests.browser.talker"
+    )
     try:
         found.start()
         found.manage("demo", "--password", PASSWORD, check=True)
