@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+def quiet(record: logging.LogRecord) -> bool:
+    """Leave out of the log that a server still said something to a session that was over: at each question that ends a
+    call in the middle, that is as it should be."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    return type(error).__name__ not in ("BrokenResourceError", "ClosedResourceError")
+
+
+logging.getLogger("mcp.client.streamable_http").addFilter(quiet)
+
 #: The SDK's callback for what a server asks: it is given a context and what is asked, and gives the answer.
 Elicited = Callable[[Any, Any], Awaitable[Any]]
 

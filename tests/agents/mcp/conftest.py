@@ -5,10 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from graphs.engine.checkpointers.memory import InMemoryCheckpointer
 from tests.agents.mcp.shops import Shop
 from tests.engine.conftest import clock, no_failpoint, restarted, store
 
 __all__ = ["clock", "no_failpoint", "restarted", "store"]
+
+
+@pytest.fixture
+def memory() -> InMemoryCheckpointer:
+    """For what lies in front of every store alike."""
+    return InMemoryCheckpointer()
 
 
 @pytest.fixture

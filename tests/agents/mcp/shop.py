@@ -12,6 +12,7 @@ from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import EmbeddedResource, ImageContent, TextContent, TextResourceContents, ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -85,7 +86,7 @@ async def sign(ctx: Context) -> str:
 @shop.tool()
 def fail() -> str:
     """Fails."""
-    raise ValueError("out of paper")
+    raise ToolError("out of paper")
 
 
 @shop.tool()
@@ -103,7 +104,7 @@ async def sleep(seconds: float) -> str:
     return "rested"
 
 
-@shop.tool()
+@shop.tool(structured_output=False)
 def show() -> list[Any]:
     """A text, a picture and a file."""
     picture = Image(data=b"\x89PNG" + bytes(96), format="png").to_image_content()
