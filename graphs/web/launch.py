@@ -1,4 +1,4 @@
-"""The launcher: every registered graph as a card, and a form of its input."""
+"""The launcher: agents to talk to and graphs to start, each as a card, and a form of what they begin with."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.engine.graph import CompiledGraph
 from graphs.library import registry
 from graphs.models import ApprovalQueue, Thread
+from graphs.web import agents
+from graphs.web.conversation import MOST
 from graphs.web.errors import refused
 from graphs.web.forms import Field, Problem, attach, build, fill, read
 from graphs.web.forms.fields import ABSENT
@@ -34,12 +36,16 @@ HOW_TO_SAY_TEXT = 'For a text, choose “text” below, or put it in quotes: "he
 def launcher(request: HttpRequest) -> HttpResponse:
     """The cards. A module that failed to import is listed with its error and breaks nothing else."""
     entries, queues = registry.entries(), known_queues()
+    current = [(entry, entry.graph) for entry in entries if entry.graph is not None and entry.current]
+    talkers = [graph for _, graph in current if agents.is_agent(graph)]
+    known = agents.tallies(person(request), talkers)
     context = {
         "nav": "launch",
+        "agents": [(graph, agents.profile(graph), known.get(graph.id)) for graph in talkers],
         "graphs": [
-            (entry.graph, asks(entry.graph.queue, queues), older(entry, entries))
-            for entry in entries
-            if entry.graph is not None and entry.current
+            (graph, asks(graph.queue, queues), older(entry, entries))
+            for entry, graph in current
+            if graph not in talkers
         ],
         "broken": [entry for entry in entries if entry.graph is None],
     }
@@ -108,6 +114,8 @@ def is_free(graph: CompiledGraph) -> bool:
 
 def typed(request: HttpRequest, graph: CompiledGraph, form: Field) -> tuple[Any, list[Problem]]:
     """What was typed as a value. Where no schema says what it is, the person does: JSON, or text as it stands."""
+    if agents.is_agent(graph):
+        return said(request, form)
     if not is_free(graph):
         return read(form, request.POST)
     if request.POST.get("as") == TEXT:
@@ -115,6 +123,13 @@ def typed(request: HttpRequest, graph: CompiledGraph, form: Field) -> tuple[Any,
         return form.text or ABSENT, []
     value, problems = read(form, request.POST)
     return value, [Problem(one.pointer, f"{one.message} {HOW_TO_SAY_TEXT}") for one in problems]
+
+
+def said(request: HttpRequest, form: Field) -> tuple[Any, list[Problem]]:
+    """The first message to an agent, within the same bounds as the later ones."""
+    form.text = request.POST.get(form.name, "").replace("\r\n", "\n")
+    text = form.text.strip()
+    return text, [] if 0 < len(text) <= MOST else [Problem("", f"Write between 1 and {MOST:,} characters.")]
 
 
 def model(request: HttpRequest, graph: CompiledGraph) -> Thread | None:
@@ -140,7 +155,7 @@ def shown(
     problems: list[tuple[Field | None, Problem]] | None = None,
     like: Thread | None = None,
 ) -> HttpResponse:
-    mine = Thread.objects.visible_to(person(request)).filter(graph_id=graph.id)
+    user = person(request)
     context: dict[str, Any] = {
         "nav": "launch",
         "graph": graph,
@@ -150,10 +165,18 @@ def shown(
         "free": is_free(graph),
         "asks": asks(graph.queue, known_queues()),
         "problems": problems or [],
+    }
+    status = 422 if problems else 200
+    if agents.is_agent(graph):
+        context |= {"profile": agents.profile(graph), "most": MOST}
+        context |= {"listed": agents.conversations(user, graph, request.GET)}
+        return page(request, "launch/agent.html", context, status=status)
+    mine = Thread.objects.visible_to(user).filter(graph_id=graph.id)
+    context |= {
         "schema": pretty(graph.input_schema) if graph.input_schema else "",
         "last": mine.defer("input", "output", "metadata").order_by("-pk")[:5],
     }
-    return page(request, "launch/form.html", context, status=422 if problems else 200)
+    return page(request, "launch/form.html", context, status=status)
 
 
 def start(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpResponse:
@@ -173,5 +196,6 @@ def start(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpRespon
         except Refused as error:
             return refused(request, error)
         else:
-            return SeeOther(reverse("thread", args=[thread.uid]))
+            # Where one talks on, at the end of what was said.
+            return SeeOther(reverse("thread", args=[thread.uid]) + ("#say" if agents.is_agent(graph) else ""))
     return shown(request, graph, form, key, attach(form, problems))

@@ -58,6 +58,18 @@ def rendered(text: Any) -> SafeString:
     return _remembered(source) if len(source) <= REMEMBERED else _rendered(source)
 
 
+def words(text: str) -> str:
+    """What a reader sees of a text, on one line and without marks: for lists, where it is no more than a hint."""
+    source = _cut(_fit(text))
+    try:
+        tokens = PARSER.parse(source) if source.count("[") <= MOST_BRACKETS else []
+    except Exception:
+        log.exception("a text of %d characters could not be read as markdown", len(text))
+        tokens = []
+    found = [_words(one.children) if one.children else one.content for one in tokens if one.content]
+    return " ".join(UNFIT.sub(INSTEAD, " ".join(found) or source).split())
+
+
 def _rendered(text: str) -> SafeString:
     source = _cut(_fit(text))
     try:
@@ -253,7 +265,7 @@ class Parser(MarkdownIt):
         return link
 
 
-def _parser() -> Parser:
+def _parser() -> MarkdownIt:
     """CommonMark with tables and strikethrough, without HTML. References are left out: one long address that is named
     a thousand times makes a page of megabytes out of a short text."""
     options = {"html": False, "breaks": True, "maxNesting": DEEPEST}
