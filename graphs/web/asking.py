@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphs.agents.mcp import elicitation
 from graphs.engine.statuses import Outcome
 from graphs.models import Interrupt
 from graphs.web import calls
@@ -60,6 +61,8 @@ def card(interrupt: Interrupt, edited: Edited | None = None) -> Card:
         return structural(interrupt, edited)
     if calls.is_gate(interrupt) and verdict_in(schema):
         return Card([approve(interrupt), reject(interrupt)], calls.form(interrupt), verdict=True, call=True)
+    if interrupt.style == "interrupt" and interrupt.kind == elicitation.KIND:
+        return elicited(build(schema or {}))
     if verdict_in(schema):
         form = build(schema, skip=frozenset({VERDICT}))
         return Card(
@@ -80,6 +83,14 @@ def structural(interrupt: Interrupt, edited: Edited | None) -> Card:
     """A pause around a node: go on, with the state as it is or edited (T17), or end the thread there."""
     acts = [Act("approve", Outcome.APPROVED, "Continue", "player-play", "go"), reject(interrupt)]
     return Card(acts, edited.form(), step=edited.step) if edited else Card(acts)
+
+
+def elicited(form: Field) -> Card:
+    """A question of a tool server, which tells a no from a question that nobody took up (H37). Every field is the
+    server's, one named `approved` too."""
+    accept = Act("answer", Outcome.ANSWERED, "Send answer" if form.children else "Accept", "send", "go")
+    decline = Act("reject", Outcome.REJECTED, "Decline", "x", "stop", bare=True)
+    return Card([accept, decline, Act("cancel", Outcome.CANCELLED, "Cancel", "ban", "stop", bare=True)], form)
 
 
 def _acts(interrupt: Interrupt, form: Field) -> list[Act]:

@@ -129,7 +129,7 @@ async def session_with(connection: Connection, elicited: Elicited) -> AsyncItera
     async with connection.streams() as (read, write):
         session = ClientSession(
             dispatcher=dispatcher(read, write),
-            elicitation_callback=elicited,
+            elicitation_callback=elicited,  # type: ignore[arg-type] - the SDK's names of its parameters bind nobody
             client_info=Implementation(name="sayso", version=version("sayso")),
         )
         async with session:
