@@ -106,8 +106,10 @@ def _order(ctx: Context, places: Sequence[str]) -> None:
 
 def stop_repeated(box: Toolbox, messages: Sequence[Message]) -> None:
     """End the task as rejected where a call of the last batch was rejected as often as the limit says (E10)."""
-    rejected = [_spelled(call) for call in _rejected(since_prompt(messages))]
     latest = [_spelled(call) for call in _rejected(messages[-2:])]
+    if not latest:
+        return
+    rejected = [_spelled(call) for call in _rejected(since_prompt(messages))]
     for spelled in latest:
         if rejected.count(spelled) >= box.max_rejections:
             name = canonical.loads(spelled)[0]

@@ -15,11 +15,11 @@ def trimmed(messages: Sequence[Message], window: int | None) -> list[Message]:
     """
     if window is None or len(messages) <= window:
         return list(messages)
-    first = len(messages) - window
-    whole = [at for at, one in enumerate(messages) if not one.tool_results]
-    prompts = [at for at in whole if messages[at].role == "user" and at >= first]
-    if prompts:
-        return list(messages[prompts[0] :])
-    later = [at for at in whole if at >= first]
-    start = later[0] if later else max(whole, default=0)
-    return list(messages[start:])
+    # Only the end is looked at: a turn costs the same after ten messages and after thousands.
+    shown = range(len(messages) - window, len(messages))
+    whole = [at for at in shown if not messages[at].tool_results]
+    prompts = [at for at in whole if messages[at].role == "user"]
+    if prompts or whole:
+        return list(messages[(prompts or whole)[0] :])
+    before = (at for at in reversed(range(shown.start)) if not messages[at].tool_results)
+    return list(messages[next(before, 0) :])
