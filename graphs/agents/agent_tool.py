@@ -41,6 +41,8 @@ class DirectCalls:
         self._agent = agent
 
     def __getattr__(self, name: str) -> Callable[..., dict[str, Json]]:
+        if name not in self._agent.tools and not name.startswith("_"):
+            blocking(self._agent.toolbox.open())
         if name not in self._agent.tools:
             raise AttributeError(f"agent {self._agent.name!r} has no tool {name!r}")
         return lambda **arguments: blocking(self._call(self._agent.tools[name], arguments))

@@ -109,11 +109,24 @@ class Address:
 
         # No bound on reading: while a person is asked the server is rightly silent, and the caller keeps the time.
         limits = httpx2.Timeout(self.seconds, read=None)
+        hooks = {"response": [refuse_failure]}
         async with (
-            httpx2.AsyncClient(headers=dict(self.headers), timeout=limits) as client,
+            httpx2.AsyncClient(headers=dict(self.headers), timeout=limits, event_hooks=hooks) as client,
             streamable_http_client(self.url, http_client=client) as pair,
         ):
             yield pair
+
+
+class RefusedByHTTP(Exception):
+    """What answered at the address did not let the request through to a server of tools."""
+
+
+async def refuse_failure(response: Any) -> None:
+    """Raise the status of a failed request: the SDK says no more than that there was one."""
+    status = response.status_code
+    told = response.headers.get("content-type", "").lower().startswith("application/json")
+    if response.request.method == "POST" and (status in (401, 403, 429) or status >= 500) and not told:
+        raise RefusedByHTTP(f"{status} {response.reason_phrase}".strip())
 
 
 @asynccontextmanager
@@ -126,10 +139,11 @@ async def session_with(connection: Connection, elicited: Elicited) -> AsyncItera
     from mcp import ClientSession, Implementation, MCPError
     from mcp.types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 
+    callback: Any = elicited  # the SDK's type names the parameters too
     async with connection.streams() as (read, write):
         session = ClientSession(
             dispatcher=dispatcher(read, write),
-            elicitation_callback=elicited,  # type: ignore[arg-type] - the SDK's names of its parameters bind nobody
+            elicitation_callback=callback,
             client_info=Implementation(name="sayso", version=version("sayso")),
         )
         async with session:

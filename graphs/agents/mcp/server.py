@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from graphs.agents.mcp.connection import Address, Connection, Elicited, Process, need_sdk
+from graphs.agents.mcp.connection import Address, Connection, Elicited, Process, RefusedByHTTP, need_sdk
 from graphs.agents.mcp.content import content_of, text_of
 from graphs.agents.mcp.elicitation import ElicitationCallback, Elicitations
 from graphs.agents.mcp.errors import ToolFailed, ToolServerUnavailable
@@ -87,7 +87,10 @@ class MCPServer:
     async def list_tools(self) -> list[RemoteTool]:
         """Its tools, asked for once. Raises `ToolServerUnavailable`; it is asked again then."""
         if self._tools is None:
-            listed = await self._exchange(_listing, _nobody, "listed its tools")
+            try:
+                listed = await self._exchange(_listing, _nobody, "listed its tools")
+            except ToolFailed as error:
+                raise ToolServerUnavailable(str(error)) from error
             self._tools = remote_tools(
                 listed,
                 self._call,
@@ -137,6 +140,8 @@ class MCPServer:
             return ToolFailed(f"the MCP server {self.name} broke the protocol while it {doing}: {words}")
         if isinstance(error, (MCPError, SessionEnded)):
             return ToolServerUnavailable(f"the MCP server {self.name} ended while it {doing} ({self.connection.where})")
+        if isinstance(error, RefusedByHTTP):
+            return ToolServerUnavailable(f"the MCP server {self.name} answered {words} while it {doing}")
         kind = type(error).__name__
         return ToolServerUnavailable(
             f"the MCP server {self.name} cannot be reached at {self.connection.where}: {kind}: {words}"

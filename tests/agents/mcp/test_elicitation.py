@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from graphs.agents.agent import Agent
 from graphs.agents.mcp.elicitation import Elicitation
-from graphs.agents.models import ToolCall
+from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.engine.errors import AnswerInvalid
+from graphs.engine.messages import Message
 from graphs.engine.ports import Answer, ThreadRef
 from graphs.engine.runner import Runner
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
+from tests.agents.files import responses
 from tests.agents.mcp.shops import Shop, buyer, graph_of, told
 from tests.engine.runs import resume, retry, start
 
@@ -168,6 +171,32 @@ async def test_a_question_asked_in_an_effect_in_doubt_is_no_doubt(shop: Shop, me
     assert asked.kind == "elicitation"
     await resume(graph_of(agent), memory, {asked.id: {}})
     assert told(agent) == ("success", "said accept")
+
+
+async def test_a_call_that_was_agreed_to_asks_through_the_agent_that_called_its_agent(shop: Shop) -> None:
+    shop.open()
+    inner = Agent("inner", ScriptedModel([ORDER, _as_told]), tools=[shop.served()], approve=["order"])
+    outer = Agent("outer", ScriptedModel([ToolCall("inner", {"input": "a hat"}), _as_told]), tools=[inner])
+    asked = await outer.invoke_async("go")
+    assert asked.interrupts[0].message == "inner wants to call order" and shop.ran == []
+    asked = await outer.invoke_async(responses(asked, {"approved": True}))
+    assert asked.interrupts[0].metadata["child"] == "inner" and asked.interrupts[0].kind == "elicitation"
+    asked = await outer.invoke_async(responses(asked, {"size": 2}))
+    done = await outer.invoke_async(responses(asked, {"approved": True}))
+    assert str(done) == "size 2, sure: accept approved=True"
+
+
+async def test_h26_a_direct_call_asks_a_callback_and_nobody_else(shop: Shop) -> None:
+    shop.open()
+    agent = buyer(shop.served(elicitation=lambda asked: {"action": "decline"}), "greet")
+    (told_once,) = agent.tool.order(item="hat")["content"]
+    assert told_once == {"text": "size: decline"}
+    with pytest.raises(RuntimeError, match="nobody can answer where it is called directly"):
+        buyer(shop.served(), "greet").tool.order(item="hat")
+
+
+def _as_told(messages: Sequence[Message]) -> str:
+    return messages[-1].text()
 
 
 async def test_z55_the_server_is_killed_while_its_question_is_open(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 
 from graphs.agents.agent import Agent
 from graphs.agents.mcp import connection
+from graphs.agents.mcp.errors import ToolServerUnavailable
 from graphs.agents.mcp.server import MCPServer
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.outcomes import AgentFailed
@@ -29,6 +33,33 @@ ODD = Path(__file__).with_name("odd.py")
 
 def odd(manner: str, **options: Any) -> MCPServer:
     return MCPServer([sys.executable, str(ODD), manner], **{"name": "odd", "timeout": 20, **options})
+
+
+class Answering(BaseHTTPRequestHandler):
+    """A web server that knows nothing of tools."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(int(self.path.strip("/").partition("?")[0]))
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: Any) -> None:
+        return
+
+
+@contextmanager
+def answering(status: int) -> Iterator[str]:
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    serving = threading.Thread(target=web.serve_forever, daemon=True)
+    serving.start()
+    try:
+        yield f"http://127.0.0.1:{web.server_address[1]}/{status}"
+    finally:
+        web.shutdown()
+        web.server_close()
+        serving.join()
 
 
 def left(shop: Shop | None = None) -> list[psutil.Process]:
@@ -133,6 +164,23 @@ async def test_a_server_that_is_down_fails_the_agent_clearly_and_can_be_tried_ag
     agent.model.replies += [ToolCall("greet", {"name": "Ida"}), "Still here."]  # type: ignore[union-attr]
     assert str(await agent.invoke_async("once more")) == "Still here."
     assert told(agent)[0] == "error" and len(agent.session.graph.nodes) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (200, "refused while it listed its tools: Unexpected content type: text/html"),
+        (401, "answered 401 Unauthorized while it listed its tools"),
+        (404, "refused while it listed its tools: Not Found"),
+        (503, "answered 503 Service Unavailable while it listed its tools"),
+    ],
+)
+async def test_an_address_where_no_server_of_tools_answers_is_told_apart(status: int, words: str) -> None:
+    with answering(status) as url:
+        server = MCPServer(url=f"{url}?key=secret", headers={"Authorization": "Bearer secret"}, name="shop", timeout=20)
+        with pytest.raises(ToolServerUnavailable) as caught:
+            await server.list_tools()
+    assert words in str(caught.value) and "secret" not in str(caught.value)
 
 
 async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
