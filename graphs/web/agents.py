@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 from django.contrib.auth.models import User
-from django.db.models import Count, Max, Q, Subquery, TextField
+from django.db.models import Count, Max, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast, Substr
 from django.http import QueryDict
 
@@ -92,7 +92,7 @@ def tallies(user: User, graphs: Iterable[CompiledGraph]) -> dict[str, Tally]:
     return {one["graph_id"]: Tally(one["count"], one["waiting"], one["last"]) for one in told}
 
 
-def mine(user: User) -> Any:
+def mine(user: User) -> QuerySet[Thread]:
     return Thread.objects.visible_to(user).filter(conversation__requester=user.pk)
 
 

@@ -303,3 +303,20 @@ def test_a_failure_inside_shows_the_words(monkeypatch: pytest.MonkeyPatch, caplo
 
 def test_what_is_no_text_is_shown_as_one() -> None:
     assert read(None) == "None" and inside("") == ""  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# Hello\n\nsome *soft* `x` [here](https://evil.example)\nand on", "Hello some soft x here and on"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "a b 1 2"),
+        ("```\ncode  here\n```", "code here"),
+        ("![a chart](https://cdn.example/c.png) <b>", "a chart <b>"),
+        ("turned \u202e &#x202e;", "turned \ufffd \ufffd"),
+        ("", ""),
+        ("[" * 5_000, "[" * 5_000),
+        ("> " * 40 + "deep", "> " * 39 + "> deep"),
+    ],
+)
+def test_a_text_on_one_line_has_no_marks(text: str, line: str) -> None:
+    assert markdown.words(text) == line
