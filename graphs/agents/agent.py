@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from graphs.agents.agent_tool import AgentTool, DirectCalls
+from graphs.agents.given_up import left_over
 from graphs.agents.models import Model
 from graphs.agents.named import resolve
 from graphs.agents.outcomes import agent_result, conversation, state_of
 from graphs.agents.results import AgentResult
-from graphs.agents.run import AgentRun
+from graphs.agents.run import AgentRun, prompt_of
 from graphs.agents.sessions import AgentInput, Session, SessionManager
 from graphs.agents.state import AgentValues
 from graphs.agents.structured import OutputSchema
@@ -23,9 +24,9 @@ from graphs.engine.blocking import blocking
 from graphs.engine.context import Context
 from graphs.engine.errors import DefinitionError
 from graphs.engine.messages import Message
-from graphs.engine.ports import Json
+from graphs.engine.ports import Json, TaskRecord
 from graphs.engine.results import GraphRunResult
-from graphs.engine.state import Channel
+from graphs.engine.state import Channel, StateView
 from graphs.engine.workflow import compiled
 
 
@@ -100,6 +101,10 @@ class Agent:
         """One execution of it in a task, whose questions are then those of the agent's queue."""
         ctx.queue = self.queue or ctx.queue
         return AgentRun(self, ctx)
+
+    def given_up(self, state: StateView, value: Any, record: TaskRecord, how: str) -> Mapping[str, Json]:
+        """What its channels are written with where its task was given up: what was said and done is not forgotten."""
+        return left_over(self, state, prompt_of(value), record, how)
 
     def by_itself(self, channel: str = "messages") -> tuple[Agent, dict[str, Channel]]:
         """The same agent as one that keeps its conversation in a state channel, and the channels it then needs."""

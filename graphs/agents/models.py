@@ -122,7 +122,7 @@ class ScriptedModel:
         """The reply that follows so many assistant messages."""
         if not callable(self.replies):
             self.seen.append([Message(one) for one in messages])
-        turn = sum(message["role"] == "assistant" for message in messages)
+        turn = sum(message["role"] == "assistant" and "ended" not in message for message in messages)
         scripted: Any = self.replies if callable(self.replies) else self._next(self.replies, turn)
         return _reply(scripted(messages) if callable(scripted) else scripted, turn)
 

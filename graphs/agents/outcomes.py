@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphs.agents.models import REPLY
 from graphs.agents.results import AgentResult
-from graphs.agents.run import state_channel
+from graphs.agents.state import AgentValues, replayed, state_channel
 from graphs.engine import messages
-from graphs.engine.cells import channel
+from graphs.engine.cells import channel, spell
 from graphs.engine.errors import SaysoError
 from graphs.engine.messages import Message
 from graphs.engine.ports import Snapshot, TaskRecord
@@ -61,7 +61,7 @@ def conversation(agent: Agent, snapshot: Snapshot | None) -> list[Message]:
     if snapshot is None:
         return []
     kept = messages.read(snapshot.cells.get(channel("", "messages")))
-    return [*kept, *(message for record in snapshot.tasks.values() for message in under_way(record))]
+    return [*kept, *(message for record in _standing(snapshot) for message in under_way(record))]
 
 
 def under_way(record: TaskRecord) -> list[Message]:
@@ -75,20 +75,22 @@ def state_of(agent: Agent, snapshot: Snapshot | None) -> dict[str, Any]:
     if snapshot is None:
         return dict(agent.initial_state)
     kept = snapshot.cells.get(channel("", state_channel(agent.name)))
-    found: dict[str, Any] = dict(kept if isinstance(kept, Mapping) else agent.initial_state)
-    for record in snapshot.tasks.values():
-        for entry in record.journal:
-            for change in entry.value.get("state", ()) if isinstance(entry.value, Mapping) else ():
-                found.pop(change[0], None)
-                if len(change) == 2:
-                    found[change[0]] = change[1]
+    values = AgentValues(kept if isinstance(kept, Mapping) else agent.initial_state)
+    for record in _standing(snapshot):
+        replayed(values, record.journal)
+    found: dict[str, Any] = values.get()
     return found
+
+
+def _standing(snapshot: Snapshot) -> list[TaskRecord]:
+    """The tasks that stand now: a store may still hold those that an early end left standing, of an earlier turn."""
+    return [record for key, record in snapshot.tasks.items() if f"task:{spell(key)}" in snapshot.cells]
 
 
 def _usage(snapshot: Snapshot | None) -> Counter[str]:
     """What the models of the turn under way have used; what ended turns used is in the thread's counters."""
     used: Counter[str] = Counter()
-    for record in snapshot.tasks.values() if snapshot is not None else ():
+    for record in _standing(snapshot) if snapshot is not None else ():
         for entry in record.journal:
             if entry.key == REPLY and entry.state == "done":
                 used.update(entry.value["usage"])

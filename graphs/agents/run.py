@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphs.agents.batch import Batch, stop_repeated
 from graphs.agents.calling import hooks_of
+from graphs.agents.given_up import closed
 from graphs.agents.hooks import (
     AfterInvocationEvent,
     AfterModelCallEvent,
@@ -16,9 +17,10 @@ from graphs.agents.hooks import (
     MessageAddedEvent,
 )
 from graphs.agents.models import REPLY, ModelReply, reply_of
-from graphs.agents.state import AgentValues, settled
+from graphs.agents.state import AgentValues, kept_state, settled, state_channel
 from graphs.agents.trimming import trimmed
 from graphs.engine import canonical, messages
+from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
 from graphs.engine.counters import counted
 from graphs.engine.errors import SaysoError
@@ -26,7 +28,6 @@ from graphs.engine.hooks import HookEvent
 from graphs.engine.messages import Message
 from graphs.engine.ports import JournalEntry, Json
 from graphs.engine.scopes import Scope
-from graphs.engine.state import StateView
 
 if TYPE_CHECKING:
     from graphs.agents.agent import Agent
@@ -76,6 +77,9 @@ class AgentRun:
         try:
             ended.result = await self._converse(value)
             return ended.result
+        except TaskEnded as stopped:
+            stopped.writes |= self._left(stopped.status)
+            raise
         finally:
             await self._fire(ended)
             if ended.result is not None and self.state.changed:
@@ -124,9 +128,16 @@ class AgentRun:
             self.messages = messages.read(self.ctx.state["messages"])
             return len(self.messages)
         before = messages.read(self.ctx.state.get(channel)) if channel else []
-        self.messages = [*before, _prompt(value)]
+        self.messages = [*before, prompt_of(value)]
         await self._tell_added("prompt", 0, self.messages[-1])
         return len(before) if channel else len(self.messages)
+
+    def _left(self, how: str) -> dict[str, Json]:
+        """What is kept of a pass that ends its task as rejected or cancelled: its messages, its calls answered."""
+        if not self.agent.remembers or not self.messages:
+            return {}
+        left: dict[str, Json] = {self.agent.remembers: closed(self.messages[self.known :], how)}
+        return {**left, state_channel(self.name): self.state.get()} if self.state.changed else left
 
     def _keep(self, known: int) -> None:
         channel = self.agent.remembers or "messages"
@@ -176,7 +187,7 @@ class AgentRun:
 
     async def _reply(self, turn: int) -> ModelReply:
         agent = self.agent
-        shown = trimmed([Message(one) for one in canonical.copy(self.messages)], agent.window)
+        shown = [Message(one) for one in canonical.copy(trimmed(self.messages, agent.window))]
         told = 0
 
         def tell(text: str) -> None:
@@ -218,17 +229,6 @@ class AgentRun:
             await self.hooks.fire(event, self.ctx)
 
 
-def state_channel(name: str) -> str:
-    """The state channel in which an agent's own state is kept."""
-    return f"agent_state:{name}"
-
-
-def kept_state(state: StateView, name: str) -> Mapping[str, Any]:
-    """What a thread holds of an agent's own state."""
-    found = state.get(state_channel(name))
-    return found if isinstance(found, Mapping) else {}
-
-
 def turn_of(key: str) -> int:
     """The turn that a place of the journal belongs to, -1 for one that belongs to none."""
     head = key.partition("/")[0]
@@ -237,7 +237,8 @@ def turn_of(key: str) -> int:
     return int(number) if kind in ("tool", "batch") and number.isdecimal() else -1
 
 
-def _prompt(value: Any) -> Message:
+def prompt_of(value: Any) -> Message:
+    """A node's input as the message that an agent is asked with."""
     if isinstance(value, Mapping) and value.get("role") and isinstance(value.get("content"), list):
         return Message.of(value)
     return Message.text_message(value if isinstance(value, str) else canonical.dumps(value).decode())

@@ -9,11 +9,23 @@ from typing import Any
 
 from graphs.engine import canonical, effects
 from graphs.engine.errors import PayloadError
-from graphs.engine.ports import Json
+from graphs.engine.ports import JournalEntry, Json
 from graphs.engine.scopes import Scope
+from graphs.engine.state import StateView
 
 #: Where the changes of the hook or tool that runs are noted, to be stored with what it gave.
 _noting: ContextVar[list[Json] | None] = ContextVar("sayso_agent_state", default=None)
+
+
+def state_channel(name: str) -> str:
+    """The state channel in which an agent's own state is kept."""
+    return f"agent_state:{name}"
+
+
+def kept_state(state: StateView, name: str) -> Mapping[str, Any]:
+    """What a thread holds of an agent's own state."""
+    found = state.get(state_channel(name))
+    return found if isinstance(found, Mapping) else {}
 
 
 class AgentValues:
@@ -54,6 +66,13 @@ class AgentValues:
             self._values[change[0]] = change[1]
         else:
             self._values.pop(change[0], None)
+
+
+def replayed(values: AgentValues, journal: Iterable[JournalEntry]) -> None:
+    """Make all changes that a task's journal holds."""
+    for entry in journal:
+        if isinstance(entry.value, Mapping):
+            values.replay(entry.value.get("state", ()))
 
 
 @contextmanager

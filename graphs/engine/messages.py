@@ -98,10 +98,15 @@ def read(stored: Any) -> list[Message]:
     return [Message(one) for one in items if isinstance(one, dict) and isinstance(one.get("content"), list)]
 
 
+def stopped(how: str) -> Message:
+    """What stands behind a turn that was rejected or cancelled, in place of a last reply; `ended` is for programs."""
+    return Message(role="assistant", content=[{"text": f"(This turn was {how} before it ended.)"}], ended=how)
+
+
 def since_prompt(said: Sequence[Message]) -> Sequence[Message]:
     """What was said since a person last said something, with that; all of it where nobody did."""
-    prompts = [at for at, one in enumerate(said) if one.role == "user" and not one.tool_results]
-    return said[prompts[-1] :] if prompts else said
+    found = (at for at in reversed(range(len(said))) if said[at].role == "user" and not said[at].tool_results)
+    return said[next(found, 0) :]
 
 
 def _block(given: Any, where: str) -> dict[str, Any]:

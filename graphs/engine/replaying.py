@@ -269,7 +269,8 @@ class Rebuilding:
         elif kind == "budget":
             counters.end(machine.draft)
         elif kind == "turn":
-            superstep.turn(machine, log.get("input"), state=log.get("state"), context=log.get("context"))
+            given = {name: log.get(name) for name in ("state", "context", "left")}
+            superstep.turn(machine, log.get("input"), **given)
         elif kind == "edit":
             superstep.edit(machine, log["state"], log.get("frame", ""))
         else:

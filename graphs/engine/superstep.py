@@ -67,12 +67,18 @@ def begin(
 
 
 def turn(
-    machine: Machine, input: Any, *, state: Mapping[str, Any] | None = None, context: Mapping[str, Any] | None = None
+    machine: Machine,
+    input: Any,
+    *,
+    state: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
+    left: Mapping[str, Any] | None = None,
 ) -> dict[str, Json]:
     """Begin the next turn of an ended thread: entries ready with the new input; visits go on, and state but for the
     channels that begin each turn anew.
 
-    What an early end (rejected, cancelled) left standing is given up. Returns the log of the commit that writes this.
+    What an early end (rejected, cancelled) left standing is given up, but for what it writes as `left`. Returns the log
+    of the commit that writes this.
     Raises `PayloadError`.
     """
     log: dict[str, Json] = {"kind": "turn", "input": canonical.encode(input, "input")}
@@ -84,6 +90,9 @@ def turn(
     if context:
         log["context"] = _context(context)
         machine.draft.put("context", log["context"])
+    if left:
+        log["left"] = encoded(left)
+        _seed(machine, log["left"])
     if state:
         log["state"] = encoded(state)
     _seed(machine, log.get("state", {}))

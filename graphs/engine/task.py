@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from dataclasses import replace
 from typing import Any
 
 from graphs.engine import asking, forking
@@ -16,6 +17,7 @@ from graphs.engine.machine import Active
 from graphs.engine.outputs import Collected
 from graphs.engine.passing import Entered, Host, NodePass
 from graphs.engine.ports import Json, TaskRecord, TaskResult
+from graphs.engine.state import encoded
 from graphs.engine.statuses import TaskStatus
 from graphs.engine.superstep import Ran
 
@@ -196,7 +198,8 @@ class TaskRun:
         return Ran(self.task, self._result(TaskStatus.FINISHED, self.current.collected, targets))
 
     def _ended(self, ended: TaskEnded) -> Ran:
-        return Ran(self.task, self._result(ended.status, Collected(output=ended.text or None)))
+        result = self._result(ended.status, Collected(output=ended.text or None))
+        return Ran(self.task, replace(result, writes=tuple(encoded(ended.writes).items())))
 
     async def _told(self, error: Exception) -> Ran:
         try:

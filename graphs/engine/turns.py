@@ -9,7 +9,7 @@ from typing import Any
 from graphs.engine import events, superstep
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.machine import Machine
-from graphs.engine.ports import Commit, Snapshot
+from graphs.engine.ports import Commit, Json, Snapshot
 from graphs.engine.statuses import ThreadStatus
 
 #: The ends that a next turn may follow; what failed is retried instead.
@@ -27,7 +27,7 @@ def begun(
 ) -> Commit:
     """What begins the next turn with `input`; `at` is the time of it (UTC). Raises `PayloadError`."""
     machine = Machine(graph, snapshot.cells)
-    log = superstep.turn(machine, input, state=state, context=context)
+    log = superstep.turn(machine, input, state=state, context=context, left=_left(machine, snapshot))
     cells = machine.cells
     told = {
         "type": events.GRAPH_START,
@@ -46,3 +46,15 @@ def begun(
         events=(told,),
         log=log,
     )
+
+
+def _left(machine: Machine, snapshot: Snapshot) -> dict[str, Json]:
+    """What tasks that an early end left standing write all the same: bodies that keep a conversation say what was said
+    in it (`given_up`). Those of nested graphs end with their frame."""
+    written: dict[str, Json] = {}
+    for task in sorted(machine.tasks.values(), key=lambda one: one.sort_key):
+        tell = getattr(task.place.node.body, "given_up", None)
+        record = snapshot.tasks.get(task.key)
+        if tell is not None and record is not None and task.frame is machine.root:
+            written |= tell(machine.view(task.frame), task.input, record, str(snapshot.status))
+    return written

@@ -3,17 +3,23 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
+from graphs.actions import threads
 from graphs.actions.actors import System
 from graphs.actions.decisions import decide
 from graphs.actions.errors import InputInvalid
 from graphs.actions.sessions import DjangoSessionManager
 from graphs.agents.agent import Agent
+from graphs.agents.results import Status
+from graphs.agents.teams.builder import GraphBuilder
 from graphs.agents.teams.swarm import Swarm
+from graphs.agents.teams.team import Team
 from graphs.engine.blocking import blocking
 from graphs.engine.runner import GraphRunner
+from graphs.engine.statuses import Outcome
 from graphs.models import Decision, Interrupt, Thread
 from tests.actions.graphs import given
 from tests.agents.files import DELETE, Disk, Gate, keeper, responses
+from tests.agents.test_teams import NodeGate, asking, respond, says
 
 
 @pytest.fixture
@@ -53,3 +59,64 @@ def test_h36_what_a_member_of_a_swarm_asks_stands_in_the_inbox_and_is_answered_t
 def test_a_session_s_id_is_one_that_a_thread_can_have(name: str) -> None:
     with pytest.raises(InputInvalid):
         DjangoSessionManager(name)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_conversation_that_was_cancelled_on_its_page_goes_on_with_what_was_said(chief: User) -> None:
+    disk = Disk()
+    asker(disk, chief)("tidy")
+    threads.cancel(chief, Thread.objects.get(), "Not now")
+    agent = asker(disk, chief)
+    assert str(agent("hello")) == "Done."
+    said = [one.text() for one in agent.model.seen[-1]]  # type: ignore[union-attr]
+    assert said[0] == "tidy" and said[2:] == [
+        "Not called: the turn was cancelled before.",
+        "(This turn was cancelled before it ended.)",
+        "hello",
+    ]
+    assert disk.deleted == [] and [one.text() for one in agent.messages] == [*said, "Done."]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_h31_h33_h36_a_graph_of_agents_is_paused_and_answered_by_objects_that_are_made_anew(chief: User) -> None:
+    def built() -> Team:
+        builder = GraphBuilder("wide")
+        for agent in (says("root", "begun"), asking("a"), asking("b"), says("c", "c is done")):
+            builder.add_node(agent)
+        builder.add_node(says("join", lambda said: said[-1].text()))
+        for name in "abc":
+            builder.add_edge("root", name).add_edge(name, "join")
+        builder.set_entry_point("root").set_hook_providers([NodeGate("c")])
+        return builder.set_session_manager(DjangoSessionManager("wide", chief)).build()
+
+    paused = built()("go")
+    assert [(one.name, one.node_id) for one in paused.interrupts] == [
+        ("a-question", "a"), ("b-question", "b"), ("node", "c")
+    ]  # fmt: skip
+    assert Interrupt.objects.waiting().count() == 3 and Thread.objects.get().conversation.requester == chief
+    half = built()(respond(paused, "yes", "a-question"))
+    assert [one.name for one in half.interrupts] == ["b-question", "node"]
+    # One is answered in the inbox, the other by a response.
+    decide(chief, [given(Interrupt.objects.waiting().get(name="b-question"), Outcome.ANSWERED, "no")], channel="form")
+    done = built()(respond(half, "y", "node"))
+    assert (done.status, done.execution_order[-1]) == (Status.COMPLETED, "join")
+    assert all(part in str(done.output) for part in ("a heard yes", "b heard no", "c is done"))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_h27_h36_a_swarm_s_member_waits_for_the_answer_of_an_object_that_is_made_anew(chief: User, answer: str) -> None:
+    disk = Disk()
+
+    def built() -> Swarm:
+        member = keeper(disk, [DELETE, "Done."], Gate())
+        return Swarm([member], hooks=[NodeGate("keeper")], session_manager=DjangoSessionManager("team", chief))
+
+    result = built()("tidy")
+    assert (result.status, [one.name for one in result.interrupts]) == (Status.INTERRUPTED, ["node"])
+    while result.interrupts:
+        result = built()(respond(result, answer))
+    if answer == "y":
+        assert (result.status, disk.deleted) == (Status.COMPLETED, ["old/a.txt"])
+    else:
+        assert (result.status, disk.deleted) == (Status.CANCELLED, [])

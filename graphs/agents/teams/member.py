@@ -14,7 +14,7 @@ from graphs.engine.context import Context
 from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
 from graphs.engine.messages import Message
 from graphs.engine.outputs import Event
-from graphs.engine.ports import Json
+from graphs.engine.ports import Json, TaskRecord
 from graphs.engine.scopes import Scope
 from graphs.engine.state import Channel, StateView
 from graphs.engine.statuses import TaskStatus
@@ -71,6 +71,12 @@ class Member:
             output = await ctx.run_node(self.executor, prompt, name=self.name)
         written = {result_channel(self.name): output, ORDER: [self.name], **self.after(run)}
         return Event(output=output, state=written)
+
+    def given_up(self, state: StateView, value: Any, record: TaskRecord, how: str) -> Mapping[str, Json]:
+        """What an agent's conversation is written with where its run was given up."""
+        if not isinstance(self.executor, Agent):
+            return {}
+        return self.executor.given_up(state, self.prompt(state, self.name, value), record, how)
 
     async def _ask_hooks(self, ctx: Context, value: Any) -> None:
         """Let the team's hooks cancel the run; settled once, so that it is not asked about again meanwhile (H27)."""
