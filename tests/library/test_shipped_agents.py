@@ -13,6 +13,7 @@ import pytest
 
 from graphs.agents import models
 from graphs.agents.models import ScriptedModel, ToolCall
+from graphs.agents.named import use_models
 from graphs.agents.results import Status
 from graphs.engine.workflow import compiled
 from graphs.library import operations, research, support
@@ -271,3 +272,19 @@ def test_whatever_is_said_gets_an_answer_or_a_question(box: Sandbox, said: str) 
         first = made(said)
         later = made("And now?") if not first.interrupts else first
         assert later.interrupts or str(later)
+
+
+def test_the_configured_model_speaks_for_them_where_there_is_one(box: Sandbox) -> None:
+    asked: list[str] = []
+
+    def factory(name: str) -> ScriptedModel:
+        asked.append(name)
+        return ScriptedModel(["I am another model."])
+
+    agents = [fresh(support.root_agent), operations.operator(box), research.desk()]
+    try:
+        use_models(factory)
+        assert [str(one("A-4721")) for one in agents] == ["I am another model."] * 3
+    finally:
+        use_models("")
+    assert set(asked) == {""} and "Floor lamp" in str(fresh(support.root_agent)("A-4721"))
