@@ -49,12 +49,12 @@ class Shop:
 
     def served(self, **options: Any) -> MCPServer:
         """The shop by its address."""
-        return MCPServer(url=f"http://127.0.0.1:{self.port}/mcp", **{"name": "shop", "timeout": 20, **options})
+        return MCPServer(url=f"http://127.0.0.1:{self.port}/mcp", **{"name": "shop", "timeout": 120, **options})
 
     def started(self, **options: Any) -> MCPServer:
         """The shop as a program."""
         env = {"SHOP_LOG": str(self.log), **options.pop("env", {})}
-        return MCPServer([sys.executable, str(SHOP)], env=env, **{"name": "shop", "timeout": 20, **options})
+        return MCPServer([sys.executable, str(SHOP)], env=env, **{"name": "shop", "timeout": 120, **options})
 
 
 def buyer(server: Any, *calls: Any, **options: Any) -> Agent:

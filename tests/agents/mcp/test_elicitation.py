@@ -25,10 +25,10 @@ REF = ThreadRef("shopping", "run-1")
 
 
 async def test_h37_accepted_questions_come_one_after_the_other(
-    server: Callable[..., Any], shop: Shop, restarted: Callable[[Store], Store], store: Store
+    server: Callable[..., Any], shop: Shop, memory: Store
 ) -> None:
     agent = buyer(server(), ORDER)
-    paused = await start(graph_of(agent), store)
+    paused = await start(graph_of(agent), memory)
     (asked,) = paused.interrupts
     assert (asked.message, asked.kind, asked.tool_call_id) == ("Which size of hat?", "elicitation", "call-1")
     assert asked.value == {"server": "shop", "tool": "order", "arguments": {"item": "hat"}}
@@ -36,11 +36,11 @@ async def test_h37_accepted_questions_come_one_after_the_other(
     assert asked.response_schema["properties"]["size"]["maximum"] == 9
 
     again = buyer(server(), ORDER)
-    paused = await resume(graph_of(again), restarted(store), {asked.id: {"size": 3}})
+    paused = await resume(graph_of(again), memory, {asked.id: {"size": 3}})
     (sure,) = paused.interrupts
     assert (sure.message, sure.id == asked.id) == ("Order size 3?", False)
 
-    done = await resume(graph_of(again), restarted(store), {sure.id: {"approved": True}})
+    done = await resume(graph_of(again), memory, {sure.id: {"approved": True}})
     assert (done.status, done.output) == (ThreadStatus.COMPLETED, "Done.")
     assert told(again) == ("success", "size 3, sure: accept approved=True")
     assert shop.ran == ["order"] * 3, "the tool starts anew with each answer"
@@ -64,18 +64,18 @@ async def test_h37_the_reviewer_cancels_or_time_is_up(shop: Shop, memory: Store,
     assert told(agent) == ("success", "size: cancel")
 
 
-async def test_h37_content_that_does_not_fit_is_refused_to_the_reviewer(shop: Shop, store: Store) -> None:
+async def test_h37_content_that_does_not_fit_is_refused_to_the_reviewer(shop: Shop, memory: Store) -> None:
     shop.open()
     agent = buyer(shop.served(), ORDER)
     graph = graph_of(agent)
-    (asked,) = (await start(graph, store)).interrupts
+    (asked,) = (await start(graph, memory)).interrupts
     for wrong in ({"size": 12}, {"size": "large"}, {}, "large"):
         with pytest.raises(AnswerInvalid):
-            await resume(graph, store, {asked.id: wrong})
+            await resume(graph, memory, {asked.id: wrong})
     with pytest.raises(AnswerInvalid):
         approved = [Answer(asked.id, Outcome.APPROVED)]
-        await Runner.arun_graph_from_checkpoint(graph, checkpointer=store, thread_id="run-1", resume=approved)
-    assert (await resume(graph, store)).interrupts == (asked,) and shop.ran == ["order"]
+        await Runner.arun_graph_from_checkpoint(graph, checkpointer=memory, thread_id="run-1", resume=approved)
+    assert (await resume(graph, memory)).interrupts == (asked,) and shop.ran == ["order"]
 
 
 async def test_h37_a_field_named_as_the_verdict_is_the_servers_own(shop: Shop, memory: Store) -> None:
@@ -227,16 +227,16 @@ async def test_z55_a_server_that_stays_away_is_an_error_result(shop: Shop, memor
 
 
 async def test_z55_a_new_process_of_ours_without_the_server_fails_and_can_be_tried_again(
-    shop: Shop, store: Store, restarted: Callable[[Store], Store]
+    shop: Shop, memory: Store
 ) -> None:
     shop.open()
-    (asked,) = (await start(graph_of(buyer(shop.served(), "confirm")), store)).interrupts
+    (asked,) = (await start(graph_of(buyer(shop.served(), "confirm")), memory)).interrupts
     shop.kill()
-    failed = await resume(graph_of(buyer(shop.served(), "confirm")), restarted(store), {asked.id: {}})
+    failed = await resume(graph_of(buyer(shop.served(), "confirm")), memory, {asked.id: {}})
     assert failed.status is ThreadStatus.FAILED and failed.error["type"] == "tool_server_unavailable"
     shop.open()
     agent = buyer(shop.served(), "confirm")
-    assert (await retry(graph_of(agent), restarted(store))).output == "Done."
+    assert (await retry(graph_of(agent), memory)).output == "Done."
     assert told(agent) == ("success", "said accept"), "with the answer that was given"
 
 
