@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from graphs.engine.errors import SaysoError
 
 
@@ -11,3 +14,11 @@ class ToolServerUnavailable(SaysoError):
 
 class ToolFailed(SaysoError):
     """A tool of an MCP server gave an error, or a result that a person's answer had no part in."""
+
+
+class PagesFirst(ToolFailed):
+    """A tool wants a person to have been at some pages before it is called; `pages` are the SDK's words for them."""
+
+    def __init__(self, message: str, pages: Sequence[Any]) -> None:
+        super().__init__(message)
+        self.pages = pages

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from graphs.agents.mcp.connection import Address, Connection, Elicited, Process, RefusedByHTTP, need_sdk
 from graphs.agents.mcp.content import content_of, text_of
-from graphs.agents.mcp.elicitation import ElicitationCallback, Elicitations
-from graphs.agents.mcp.errors import ToolFailed, ToolServerUnavailable
+from graphs.agents.mcp.elicitation import ACCEPT, ElicitationCallback, Elicitations
+from graphs.agents.mcp.errors import PagesFirst, ToolFailed, ToolServerUnavailable
 from graphs.agents.mcp.exchange import Answer, Broken, FellSilent, SessionEnded, Work, exchange
 from graphs.agents.mcp.remote import RemoteTool, remote_tools
 from graphs.agents.tool_context import ToolContext
@@ -20,12 +20,14 @@ from graphs.engine.effects import IDEMPOTENT, MODES
 from graphs.engine.errors import DefinitionError, SaysoError
 
 if TYPE_CHECKING:
-    from mcp import ClientSession
+    from mcp import ClientSession, MCPError
     from mcp.types import CallToolResult
     from mcp.types import Tool as ListedTool
 
 #: A server lists its tools in pages, and asks for input in rounds; one that never ends is left.
 MAX_PAGES = MAX_ROUNDS = 50
+#: How many pages a server may send a person to before one call.
+MAX_ASKED = 10
 #: How much of a server's own words an error holds.
 MAX_WORDS = 2_000
 #: Under which key of a call's `_meta` a server finds the key that is the same each time this very call is made.
@@ -109,7 +111,13 @@ class MCPServer:
         async def work(session: ClientSession, elicited: Elicited) -> CallToolResult:
             return await _called(session, elicited, tool, dict(arguments), meta)
 
-        result: CallToolResult = await self._exchange(work, asked.answer, f"ran {tool}")
+        try:
+            result: CallToolResult = await self._exchange(work, asked.answer, f"ran {tool}")
+        except PagesFirst as wanted:
+            for page in wanted.pages:
+                if (await asked.answer(page)).action != ACCEPT:
+                    raise
+            result = await self._exchange(work, asked.answer, f"ran {tool}")
         asked.check_used(text_of(result))
         if result.is_error:
             raise ToolFailed(text_of(result) or f"{tool} failed without a word")
@@ -128,12 +136,14 @@ class MCPServer:
     def _told(self, error: BaseException, doing: str) -> SaysoError:
         """What broke, as ours: which server, in what, and the server's own words, cut."""
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED
+        from mcp.types import CONNECTION_CLOSED, URL_ELICITATION_REQUIRED
         from pydantic import ValidationError
 
         if isinstance(error, SaysoError):
             return error
         words = f"{error}"[:MAX_WORDS] or type(error).__name__
+        if isinstance(error, MCPError) and error.code == URL_ELICITATION_REQUIRED:
+            return _pages_first(error, f"the MCP server {self.name} wants a person to visit a page: {words}")
         if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED:
             return ToolFailed(f"the MCP server {self.name} refused while it {doing}: {words}")
         if isinstance(error, (RuntimeError, ValidationError)):
@@ -185,6 +195,17 @@ async def _called(
         if not asked:
             await asyncio.sleep(min(0.05 * 2**round, 1.0))  # it works on, and wants to be asked again
     raise ToolFailed(f"{tool} gave the call back {MAX_ROUNDS} times")
+
+
+def _pages_first(error: MCPError, told: str) -> SaysoError:
+    """The pages that a person is to visit before a call."""
+    from mcp import UrlElicitationRequiredError
+    from pydantic import ValidationError
+
+    try:
+        return PagesFirst(told, UrlElicitationRequiredError.from_error(error.error).elicitations[:MAX_ASKED])
+    except ValidationError:
+        return ToolFailed(told)
 
 
 async def _nobody(params: Any) -> Any:

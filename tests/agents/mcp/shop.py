@@ -10,10 +10,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mcp import UrlElicitationRequiredError
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import EmbeddedResource, ImageContent, TextContent, TextResourceContents, ToolAnnotations
+from mcp.types import (
+    ElicitRequestURLParams,
+    EmbeddedResource,
+    ImageContent,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
 from pydantic import BaseModel, Field
 
 shop = MCPServer("shop")
@@ -35,6 +43,10 @@ def note(word: str) -> None:
     if "SHOP_LOG" in os.environ:
         with open(os.environ["SHOP_LOG"], "a") as log:
             log.write(f"{word}\n")
+
+
+def signing() -> ElicitRequestURLParams:
+    return ElicitRequestURLParams(message="Sign.", url="https://sign.example/c/2", elicitation_id="c-2")
 
 
 def flag(name: str) -> bool:
@@ -81,6 +93,15 @@ async def sign(ctx: Context) -> str:
     """Sends a person to a page."""
     said = await ctx.elicit_url("Sign the contract.", "https://sign.example/c/1", "c-1")
     return f"signing: {said.action}"
+
+
+@shop.tool()
+def ship() -> str:
+    """Runs only once the contract is signed."""
+    note("ship")
+    if flag("signed"):
+        return "shipped"
+    raise UrlElicitationRequiredError([signing()])
 
 
 @shop.tool()

@@ -149,6 +149,27 @@ async def test_h37_a_page_to_open_is_a_question_too(shop: Shop, memory: Store) -
     assert told(agent) == ("success", "signing: accept")
 
 
+@pytest.mark.parametrize("signed", [True, False])
+async def test_h37_a_page_to_visit_before_the_call_is_a_question_too(shop: Shop, memory: Store, signed: bool) -> None:
+    shop.open()
+    agent = buyer(shop.served(), "ship")
+    (asked,) = (await start(graph_of(agent), memory)).interrupts
+    assert (asked.message, asked.value["url"], asked.kind) == ("Sign.", "https://sign.example/c/2", "elicitation")
+    if signed:
+        shop.flag("signed")
+    await resume(graph_of(agent), memory, {asked.id: {}})
+    wanted = "PagesFirst: the MCP server shop wants a person to visit a page: URL elicitation required"
+    assert told(agent) == (("success", "shipped") if signed else ("error", wanted))
+
+
+async def test_h37_a_page_that_nobody_wants_to_visit_ends_the_call(shop: Shop, memory: Store) -> None:
+    shop.open()
+    agent = buyer(shop.served(), "ship")
+    (asked,) = (await start(graph_of(agent), memory)).interrupts
+    await resume(graph_of(agent), memory, rejected={asked.id: ""})
+    assert told(agent)[0] == "error" and shop.ran == ["ship"] * 2
+
+
 async def test_questions_of_two_calls_at_once_are_told_apart(shop: Shop, memory: Store) -> None:
     shop.open()
     calls = [ToolCall("order", {"item": item}, item) for item in ("hat", "coat")]
