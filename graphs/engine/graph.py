@@ -112,6 +112,8 @@ class Graph(Invocable):
 
     #: Whether two terminals that both put out are a mistake (W45).
     single_output = False
+    #: Whether a terminal that leads on puts nothing out, so that the work comes to what it stops with.
+    last_word = False
 
     def __init__(
         self,
@@ -245,6 +247,7 @@ class CompiledGraph(Invocable):
         self.version, self.queue, self.pause = built.version, built.queue, built.pause
         self.budgets = built.budgets
         self.single_output = built.single_output
+        self.last_word = built.last_word
         self.checkpointer = checkpointer
         self.input_schema = refusals.schema(built.id, built.input_schema)
         self.channels = state.channels(built.state)

@@ -243,7 +243,7 @@ def _finish(machine: Machine, task: Active, result: TaskResult) -> None:
     machine.remove(task)
     if result.status is not TaskStatus.FINISHED:
         return
-    if node_id in frame.graph.terminals:
+    if node_id in frame.graph.terminals and not (frame.graph.last_word and result.targets):
         frame.outputs.pop(node_id, None)
         frame.outputs[node_id] = result.output
         machine.draft.put(f"out:{frame.id}|{node_id}", result.output)

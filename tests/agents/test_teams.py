@@ -369,3 +369,13 @@ async def test_a_handover_that_never_took_place_is_forgotten_with_its_turn() -> 
     assert (await swarm.invoke_async(respond(await swarm.invoke_async("first"), "n"))).status is Status.CANCELLED
     again = await swarm.invoke_async("second")
     assert (again.execution_order, list(again.results), heard) == (("a",), ["a"], ["second"])
+
+
+async def test_a_team_comes_to_what_its_last_member_says_also_as_a_part_of_another_graph(store: Store) -> None:
+    swarm = Swarm([says("a", hands("b"), "Over."), says("b", "B did it.")])
+    graph = Graph.new("outer").node("team", swarm).entry("team").compile()
+    assert (await start(graph, store)).output == "B did it."
+    builder = GraphBuilder("pair").add_node(says("c", "more")).add_node(says("d", "enough"))
+    builder.add_edge("c", "d", condition=lambda state: "more" in str(state.results["c"].result)).set_entry_point("c")
+    alone = await GraphRunner().graph(builder.build().graph).thread("pair").hook(store).arun("go")
+    assert alone.output == "enough"

@@ -10,7 +10,16 @@ from typing import Any
 from graphs.agents.results import AgentResult, NodeResult, Status
 from graphs.agents.run import AgentRun
 from graphs.agents.sessions import SessionManager
-from graphs.agents.teams.member import ORDER, TASK, Member, channels, messages_channel, result_channel, text_of
+from graphs.agents.teams.member import (
+    ORDER,
+    TASK,
+    Member,
+    TeamGraph,
+    channels,
+    messages_channel,
+    result_channel,
+    text_of,
+)
 from graphs.agents.teams.team import Team
 from graphs.engine import messages
 from graphs.engine.errors import DefinitionError
@@ -100,7 +109,7 @@ class GraphBuilder:
 
     def _graph(self, entries: Sequence[str]) -> Graph:
         budgets = Budgets() if self._most is None else Budgets(supersteps=self._most)
-        built = Graph(self.name, state=channels(list(self._nodes)), budgets=budgets, input_schema=MESSAGE)
+        built = TeamGraph(self.name, state=channels(list(self._nodes)), budgets=budgets, input_schema=MESSAGE)
         hooks = HookRegistry(self._hooks)
         before = {id: [source for source, target, _ in self._edges if target == id] for id in self._nodes}
         for id, executor in self._nodes.items():

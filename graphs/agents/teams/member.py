@@ -11,6 +11,7 @@ from graphs.agents.run import AgentRun
 from graphs.engine import canonical, effects
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
+from graphs.engine.graph import Graph
 from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
 from graphs.engine.messages import Message
 from graphs.engine.outputs import Event
@@ -42,6 +43,12 @@ def channels(names: Sequence[str]) -> dict[str, Any]:
     own = {messages_channel(name): Channel("messages", []) for name in names}
     last = {name: Channel(each_turn=True) for name in (TASK, NEXT, HANDOFF, *map(result_channel, names))}
     return {ORDER: Channel("append", [], each_turn=True), **last, **own}
+
+
+class TeamGraph(Graph):
+    """A graph of members: any of them may be the last one, and what that one says is what the team comes to."""
+
+    last_word = True
 
 
 class Member:

@@ -8,12 +8,12 @@ from typing import Any
 from graphs.agents.agent import Agent
 from graphs.agents.run import AgentRun
 from graphs.agents.sessions import SessionManager
-from graphs.agents.teams.member import HANDOFF, NEXT, ORDER, TASK, Member, channels, result_channel, text_of
+from graphs.agents.teams.member import HANDOFF, NEXT, ORDER, TASK, Member, TeamGraph, channels, result_channel, text_of
 from graphs.agents.teams.team import Team
 from graphs.agents.tool_context import ToolContext
 from graphs.agents.tools import Tool
 from graphs.engine.errors import DefinitionError
-from graphs.engine.graph import CompiledGraph, Graph
+from graphs.engine.graph import CompiledGraph
 from graphs.engine.hooks import HookRegistry
 from graphs.engine.messages import Message
 from graphs.engine.ports import Json
@@ -55,7 +55,7 @@ class Swarm(Team):
     def _graph(
         self, name: str, members: dict[str, Agent], first: str, hooks: HookRegistry, options: dict[str, Any]
     ) -> CompiledGraph:
-        built = Graph(name, state=channels(list(members)), **{"input_schema": MESSAGE, **options})
+        built = TeamGraph(name, state=channels(list(members)), **{"input_schema": MESSAGE, **options})
         for one, agent in members.items():
             built.node(one, Member(one, _with_handover(agent, members, self.max_handoffs), hooks, _prompt, _after))
             built.terminal(one)
