@@ -110,10 +110,8 @@ class Graph(Invocable):
     `state` names the reducers of state channels; `budgets` bound what one thread may use. Raises `DefinitionError`.
     """
 
-    #: Whether two terminals that both put out are a mistake (W45).
-    single_output = False
-    #: Whether a terminal that leads on puts nothing out, so that the work comes to what it stops with.
-    last_word = False
+    #: Whether two terminals that both put out are a mistake (W45), and whether one that leads on puts nothing out.
+    single_output = last_word = False
 
     def __init__(
         self,
@@ -246,8 +244,7 @@ class CompiledGraph(Invocable):
         self.id, self.title, self.description = built.id, built.title, built.description
         self.version, self.queue, self.pause = built.version, built.queue, built.pause
         self.budgets = built.budgets
-        self.single_output = built.single_output
-        self.last_word = built.last_word
+        self.single_output, self.last_word = built.single_output, built.last_word
         self.checkpointer = checkpointer
         self.input_schema = refusals.schema(built.id, built.input_schema)
         self.channels = state.channels(built.state)
