@@ -89,8 +89,9 @@ class Toolbox:
 
     def gates(self, tool_name: str) -> bool:
         """Whether a person must agree to all calls of this tool."""
-        named = any(fnmatchcase(tool_name, pattern) for pattern in self.patterns)
         tool = self.tools.get(tool_name)
+        names = [tool_name] if tool is None or not tool.remote else [tool_name, tool.remote]
+        named = any(fnmatchcase(name, pattern) for name in names for pattern in self.patterns)
         return named or (tool is not None and tool.require_confirmation is True)
 
     def schema_of(self, tool_name: str) -> dict[str, Any]:

@@ -27,6 +27,8 @@ class Tool:
     With `require_confirmation` a person must agree before its body runs (W43).
     """
 
+    #: Another name that `approve` knows it by: that of a tool where it comes from; empty where there is none.
+    remote = ""
     #: True where a person gives the result, after the body has run (`LongRunningFunctionTool`).
     long_running = False
 

@@ -19,7 +19,8 @@ logger = logging.getLogger(__name__)
 
 #: Longer words about a tool are cut: they go into every prompt.
 MAX_DESCRIPTION = 4_000
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+#: What models take as a name; servers may have dots in theirs.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 #: Calls a tool of the server: its name there, the arguments, and the call that it is for.
 Caller = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[Any]]
@@ -55,7 +56,7 @@ def remote_tools(
     """The usable ones of what a server lists; the others are left out with a warning."""
     found: dict[str, RemoteTool] = {}
     for one in listed:
-        name = f"{prefix}{one.name}"
+        name = f"{prefix}{one.name}".replace(".", "_")
         schema, wrong = _checked(name, one, found)
         if wrong:
             logger.warning("the tool %.100r of the MCP server %s is left out: %.300s", name, server, wrong)
@@ -69,9 +70,9 @@ def remote_tools(
 def _checked(name: str, listed: Listed, taken: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """The schema of its arguments, and what is wrong with the tool; empty where nothing is."""
     if not _NAME.fullmatch(name):
-        return {}, "a name has 1 to 128 letters, digits, underscores, hyphens and dots"
+        return {}, "models take names of 1 to 64 letters, digits, underscores and hyphens"
     if name in taken:
-        return {}, "the server lists another one of this name"
+        return {}, "the server lists another one of that name"
     schema = plain_schema(listed.input_schema)
     try:
         schemas.check(schema)

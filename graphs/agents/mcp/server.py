@@ -42,12 +42,12 @@ class MCPServer:
     `headers`). One session serves one call, so nothing stays open between calls, over a pause or over a restart. The
     tools are listed when an agent first runs, and then kept.
 
-    `name` is how people read of it; `prefix` is put before the names of its tools, which is what `approve` and models
-    know them by. `timeout` bounds in seconds how long the server is waited for in one call. What a server asks in a
-    call goes to `elicitation` first, and where that is missing or gives None to a person, who has `expires_in` to
-    answer; then **the tool starts anew**, with the same arguments. With `confirm_destructive` a person agrees to calls
-    of tools that the server calls destructive. `crash` is how its calls survive one, as for `tool`; servers find the
-    call's idempotency key in its `_meta`.
+    `name` is how people read of it; `prefix` is put before the names of its tools as models know them (with `_` for a
+    dot); `approve` knows them by the server's names too. `timeout` bounds in seconds how long the server is waited for
+    in one call. What a server asks in a call goes to `elicitation` first, and where that is missing or gives None to a
+    person, who has `expires_in` to answer; then **the tool starts anew**, with the same arguments. With
+    `confirm_destructive` a person agrees to calls of tools that the server calls destructive. `crash` is how its calls
+    survive one, as for `tool`; servers find the call's idempotency key in its `_meta`.
 
     Raises `DefinitionError` without the extra `[mcp]`, and for options that do not go together.
     """

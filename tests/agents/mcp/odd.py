@@ -17,6 +17,7 @@ TREE = {
 TOOLS: list[Any] = [
     {"name": "good", "description": "x" * 10_000, "inputSchema": OBJECT},
     {"name": "two words", "inputSchema": OBJECT},
+    {"name": "long" * 17, "inputSchema": OBJECT},
     {"name": "", "inputSchema": OBJECT},
     {"name": 7, "inputSchema": OBJECT},
     {"name": "no_schema"},

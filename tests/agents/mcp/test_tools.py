@@ -210,11 +210,13 @@ async def test_a_server_that_lists_without_end_is_left_after_some_pages() -> Non
 async def test_what_is_no_usable_tool_is_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         tools = await odd("garbage").list_tools()
-    assert [one.name for one in tools] == ["good", "tree", "last.one"]
+    assert [one.name for one in tools] == ["good", "tree", "last_one"]
     assert len(tools[0].description) == 4_000
     warned = [record.getMessage() for record in caplog.records if "is left out" in record.getMessage()]
     assert (
-        len(warned) == 9 and any("'two words'" in one for one in warned) and any("another one" in one for one in warned)
+        len(warned) == 10
+        and any("'two words'" in one for one in warned)
+        and any("another one" in one for one in warned)
     )
 
 
@@ -255,6 +257,15 @@ async def test_approve_names_tools_of_servers_with_their_prefix(shop: Shop) -> N
     assert paused.interrupts[0].value == {"tool": "shop_greet", "arguments": {"name": "Bo"}} and shop.ran == []
     await agent.invoke_async(_agreed(paused, arguments={"name": "Ida"}))
     assert told(agent) == ("success", "Hello, Ida.")
+
+
+@pytest.mark.parametrize("pattern", ["last.*", "odd_last_one"])
+async def test_approve_knows_a_tool_by_its_servers_name_too(pattern: str) -> None:
+    agent = buyer(odd("plain", prefix="odd_"), "odd_last_one", approve=[pattern])
+    paused = await agent.invoke_async("go")
+    assert paused.interrupts[0].message == "buyer wants to call odd_last_one"
+    await agent.invoke_async(_agreed(paused))
+    assert told(agent) == ("success", "[{}, null, null]")
 
 
 async def test_a_tool_that_its_server_calls_destructive_asks_unless_that_is_switched_off(shop: Shop) -> None:
