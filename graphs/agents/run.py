@@ -16,14 +16,14 @@ from graphs.agents.hooks import (
     BeforeModelCallEvent,
     MessageAddedEvent,
 )
-from graphs.agents.models import REPLY, ModelReply, reply_of
+from graphs.agents.models import REPLY, ModelReply, ToolCall, reply_of
 from graphs.agents.state import AgentValues, kept_state, settled, state_channel
 from graphs.agents.trimming import trimmed
 from graphs.engine import canonical, messages
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
 from graphs.engine.counters import counted
-from graphs.engine.errors import SaysoError
+from graphs.engine.errors import PayloadError, SaysoError
 from graphs.engine.hooks import HookEvent
 from graphs.engine.messages import Message
 from graphs.engine.ports import JournalEntry, Json
@@ -193,7 +193,7 @@ class AgentRun:
         def tell(text: str) -> None:
             nonlocal told
             # With where in the reply it stands: one that begins anew after an error is not taken for its rest.
-            self.ctx.stream({"text": text, "agent": agent.name, "turn": turn, "at": told})
+            self.ctx.stream({"text": _clean(text), "agent": agent.name, "turn": turn, "at": told})
             told += len(text)
 
         reply = await reply_of(agent.model, shown, agent.specs, self.system_prompt, tell)
@@ -247,16 +247,29 @@ def prompt_of(value: Any) -> Message:
 def _assistant(reply: ModelReply, turn: int) -> Message:
     calls, taken = [], set()
     for index, one in enumerate(reply.tool_calls):
-        id = one.id or f"call-{turn}-{index}"
+        id = _clean(one.id) or f"call-{turn}-{index}"
         while id in taken:
             # Models repeat ids; results are told apart by them, so within one reply each is made to differ.
             id = f"{id}-{index}"
         taken.add(id)
-        given = canonical.encode(dict(one.input), "input")
-        use = {"toolUseId": id, "name": one.name, "input": given}
-        calls.append({**use, "broken": one.broken[:2_000]} if one.broken else use)
-    blocks = [{"text": reply.text}] if reply.text or not calls else []
+        given, broken = _arguments(one)
+        use = {"toolUseId": id, "name": _clean(one.name), "input": given}
+        calls.append({**use, "broken": broken[:2_000]} if broken else use)
+    blocks = [{"text": _clean(reply.text)}] if reply.text or not calls else []
     return Message(role="assistant", content=[*blocks, *({"toolUse": one} for one in calls)])
+
+
+def _arguments(call: ToolCall) -> tuple[Json, str]:
+    """What a tool is called with, and what is wrong with it: then it is not called, and the model is told."""
+    try:
+        return canonical.encode(dict(call.input), "input"), _clean(call.broken)
+    except PayloadError as error:
+        return {}, str(error)
+
+
+def _clean(text: str) -> str:
+    """A model's text without what no JSON may hold."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _refused(message: Message, wrong: str) -> Message:

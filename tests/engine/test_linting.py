@@ -225,7 +225,7 @@ def test_tools_are_listed_with_their_gates_and_read_like_nodes() -> None:
     for body in (Agent("ops", tools=tools, approve=["ord*"]), ToolNode(tools, name="ops", approve=["ord*"])):
         graph = one(body, id="ops")
         assert [(pause.path, pause.message) for pause in pauses(graph)] == [
-            ("ops:wipe", "ops wants to call wipe (where its rule says so)"),
+            ("ops:wipe", "ops wants to call wipe (where a rule says so)"),
             ("ops:wipe", "Wipe {table}?"),
             ("ops:order", "ops wants to call order"),
             ("ops:order", "ops waits for the result of order"),

@@ -186,8 +186,8 @@ class _Look:
             self._body(path, callback, queue, rerun=True)
         for tool in toolbox.tools.values():
             at, (file, line) = f"{path}:{tool.name}", _defined(tool.fn)
-            if toolbox.gates(tool.name) or callable(tool.require_confirmation):
-                sometimes = "" if toolbox.gates(tool.name) else " (where its rule says so)"
+            if toolbox.gates(tool.name) or callable(tool.require_confirmation) or toolbox.predicates:
+                sometimes = "" if toolbox.gates(tool.name) else " (where a rule says so)"
                 text, schema = f"{owner} wants to call {tool.name}{sometimes}", toolbox.schema_of(tool.name)
                 self.pauses.append(Pause(at, "tool", text, schema, queue, "", file, line))
             if tool.crash == "at_most_once":
