@@ -1,4 +1,4 @@
-"""A model that says what no JSON may hold: it is told so, and the conversation goes on (H40's way for models)."""
+"""A model that says what no JSON may hold is told so, and the conversation goes on."""
 
 from __future__ import annotations
 
