@@ -88,7 +88,7 @@ def structural(interrupt: Interrupt, edited: Edited | None) -> Card:
 def elicited(form: Field) -> Card:
     """A question of a tool server, which tells a no from a question that nobody took up (H37). Every field is the
     server's, one named `approved` too."""
-    accept = Act("answer", Outcome.ANSWERED, "Send answer" if form.children else "Accept", "send", "go")
+    accept = answer() if form.children else Act("answer", Outcome.ANSWERED, "Accept", "check", "go")
     decline = Act("reject", Outcome.REJECTED, "Decline", "x", "stop", bare=True)
     return Card([accept, decline, Act("cancel", Outcome.CANCELLED, "Cancel", "ban", "stop", bare=True)], form)
 
