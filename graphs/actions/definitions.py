@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
-from django.db.models.functions import Now
 
 from graphs import outbox, store
 from graphs.actions import audit, hints
@@ -21,6 +20,7 @@ from graphs.engine.ports import Cells, Commit
 from graphs.engine.statuses import ThreadStatus
 from graphs.library import registry
 from graphs.models import Interrupt, Lease, Thread
+from graphs.models.clock import Now
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor

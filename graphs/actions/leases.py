@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import connection, transaction
 from django.db.models import F
-from django.db.models.functions import Now
 
 from graphs import outbox, store
 from graphs.actions import audit, hints, threads
@@ -25,6 +24,7 @@ from graphs.engine.errors import ThreadBusy
 from graphs.engine.ports import ThreadRef
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import Decision, Lease, Thread
+from graphs.models.clock import Now
 
 logger = logging.getLogger(__name__)
 

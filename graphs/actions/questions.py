@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db import connection
 from django.db.models import F
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Coalesce
 
 from graphs import outbox, store
 from graphs.actions import decisions, hints, queues
@@ -20,6 +20,7 @@ from graphs.engine.ports import Answer, TaskKey
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus
 from graphs.models import Interrupt as InterruptRow
 from graphs.models import OutboxMessage, Thread
+from graphs.models.clock import Now
 from graphs.models.moves import question_sources
 
 if TYPE_CHECKING:

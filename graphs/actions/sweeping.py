@@ -12,7 +12,6 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Q
-from django.db.models.functions import Now
 
 from graphs import outbox, queue, store
 from graphs.actions import decisions, leases, threads
@@ -21,6 +20,7 @@ from graphs.actions.errors import Refused
 from graphs.engine import failpoints
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from graphs.models import Heartbeat, Interrupt, Lease, OutboxMessage, StreamedText, Thread
+from graphs.models.clock import Now
 
 logger = logging.getLogger(__name__)
 

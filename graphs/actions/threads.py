@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from graphs import outbox, permissions, store
@@ -22,6 +21,7 @@ from graphs.engine.ports import TaskKey, ThreadStart
 from graphs.engine.statuses import InterruptStatus, ThreadStatus
 from graphs.library import registry
 from graphs.models import Conversation, IdempotencyKey, Interrupt, Lease, OutboxMessage, Thread, ThreadEvent
+from graphs.models.clock import Now
 from graphs.models.moves import ANSWERABLE, sources
 
 if TYPE_CHECKING:

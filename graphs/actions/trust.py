@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models.functions import Now
 
 from graphs import outbox, permissions, store
 from graphs.actions import audit, hints
@@ -17,6 +16,7 @@ from graphs.engine.interrupts import Decision as Verdict
 from graphs.engine.ports import ThreadRef
 from graphs.engine.statuses import Outcome
 from graphs.models import Thread, Trust
+from graphs.models.clock import Now
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Actor

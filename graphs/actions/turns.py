@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import F
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from graphs import outbox, store
@@ -19,6 +18,7 @@ from graphs.engine.ports import ThreadRef
 from graphs.engine.statuses import ThreadStatus
 from graphs.library import registry
 from graphs.models import Lease, Thread
+from graphs.models.clock import Now
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Person

@@ -13,12 +13,12 @@ from django.contrib.auth import get_user_model
 from django.core.checks import WARNING, run_checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models.functions import Now
 
 from graphs import queue as doorbell
 from graphs.actions import definitions
 from graphs.library import registry
 from graphs.models import Heartbeat, OutboxMessage
+from graphs.models.clock import Now
 from hitl_site import redis_server
 
 OUTBOX_SECONDS = 30

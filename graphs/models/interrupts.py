@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from graphs.engine.statuses import InterruptStatus, Outcome
 from graphs.models.append_only import AppendOnly, AppendOnlyQuerySet
+from graphs.models.clock import Now
 from graphs.models.fields import JSONTextField
 from graphs.models.queues import ApprovalQueue
 from graphs.models.threads import Task, Thread, choices

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from graphs.engine import trust
+from graphs.models.clock import Now
 from graphs.models.fields import JSONTextField
 from graphs.models.queues import ApprovalQueue
 from graphs.models.threads import Conversation, Thread

@@ -18,14 +18,14 @@ def now() -> str:
     """The database's clock: lease arithmetic in a worker's own would break where that clock is wrong (F20)."""
     if connection.vendor == "postgresql":
         return "STATEMENT_TIMESTAMP()"
-    return "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
+    return "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'NOW')"
 
 
 def later(seconds: float) -> str:
     """That clock, `seconds` from now."""
     if connection.vendor == "postgresql":
         return f"(STATEMENT_TIMESTAMP() + INTERVAL '{float(seconds)} seconds')"
-    return f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', '{float(seconds):+} seconds')"
+    return f"STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f000', 'NOW', '{float(seconds):+} seconds')"
 
 
 def locking(clause: str) -> str:

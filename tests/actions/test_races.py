@@ -13,7 +13,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Count
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from graphs.actions import audit, comments, leases, sweeping, threads
@@ -23,6 +22,7 @@ from graphs.actions.receipts import Receipt
 from graphs.engine.errors import LeaseLost
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from graphs.models import AuditEntry, Checkpoint, Counter, Decision, Interrupt, Lease, OutboxMessage, Thread
+from graphs.models.clock import Now
 from tests.actions.conftest import Asked
 from tests.people import People
 from tests.records import Pen, finished, question, run

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models.functions import Now
 
 from graphs import store
 from graphs.actions import audit, forks, leases, sweeping, threads
@@ -16,6 +15,7 @@ from graphs.engine.errors import ThreadSuspended
 from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
 from graphs.jobs.threads import advance
 from graphs.models import AuditEntry, Checkpoint, Decision, Interrupt, Lease, OutboxMessage, Task, Thread
+from graphs.models.clock import Now
 from tests.actions import graphs
 from tests.actions.conftest import Asked
 from tests.people import People, requested_by

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.db.models.functions import Now
 from django.utils import timezone
 from redis import Redis
 
@@ -14,6 +13,7 @@ from graphs.actions.decisions import decide
 from graphs.engine.errors import LeaseLost
 from graphs.engine.statuses import InterruptStatus, ThreadStatus
 from graphs.models import Decision, Heartbeat, Interrupt, Lease, OutboxMessage, Thread
+from graphs.models.clock import Now
 from tests.actions.conftest import Asked
 from tests.people import People
 from tests.records import Pen, question

@@ -14,8 +14,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl_site.settings")
 django.setup()
 
-from django.db.models.functions import Now  # noqa: E402
-
 from graphs.actions import audit  # noqa: E402
 from graphs.models import (  # noqa: E402
     AuditEntry,
@@ -28,6 +26,7 @@ from graphs.models import (  # noqa: E402
     Task,
     Thread,
 )
+from graphs.models.clock import Now  # noqa: E402
 from tests.processes.ledger import Ledger  # noqa: E402
 from tests.processes.ledger_graph import ROUNDS, expected_keys  # noqa: E402
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db.models.functions import Now
 from django.utils import timezone
 from redis import Redis
 
@@ -17,6 +16,7 @@ from graphs.library import registry
 from graphs.management import checkup
 from graphs.management.checkup import ROLES, Finding, examine
 from graphs.models import Heartbeat, OutboxMessage
+from graphs.models.clock import Now
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

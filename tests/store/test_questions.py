@@ -3,13 +3,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db.models.functions import Now
 
 from graphs.actions import decisions
 from graphs.actions.actors import System
 from graphs.engine.ports import TaskKey
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus, ThreadStatus
 from graphs.models import ApprovalQueue, Counter, Decision, Interrupt, OutboxMessage
+from graphs.models.clock import Now
 from tests.records import Pen, commit, question, run
 
 pytestmark = pytest.mark.django_db(transaction=True)
