@@ -94,6 +94,7 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "typed": submission.posted if submission else {},
         "problems": submission.pairs if submission else [],
         "talk": spoken,
+        "streamed": talk.streamed(interrupt.thread),
         "decision": decision,
         "receipt": receipt(decision),
         "progress": progress.of(interrupt.thread, names, questions),

@@ -114,7 +114,7 @@ def _fold_repeats(found: list[Entry]) -> None:
 
 def questions_of(thread: Thread) -> list[Interrupt]:
     """The newest questions of a thread, oldest first, each with its decisions."""
-    return list(reversed(entries.asked(thread).order_by("-created_at", "-pk")[:MOST]))
+    return list(entries.asked(thread).order_by("-created_at", "-pk")[:MOST])[::-1]
 
 
 def streamed(thread: Thread) -> list[Entry]:

@@ -116,7 +116,6 @@ function announce(node) {
 }
 
 export function startTalk() {
-  const talk = document.querySelector("[data-talk]");
   for (const part of document.querySelectorAll("[data-part][data-first]")) part.parentElement.dataset.began = part.dataset.first;
   document.addEventListener("sayso:part", (event) => changed(event.detail));
   document.addEventListener("click", (event) => {
@@ -136,12 +135,14 @@ export function startTalk() {
     const button = area?.form.querySelector("button:not([disabled])");
     if (button) area.form.requestSubmit(button);
   });
-  watchOlder();
-  if (!talk) return;
   document.addEventListener("sayso:hint", (event) => {
-    if (event.detail.topic !== "words" || event.detail.thread !== talk.dataset.talk) return;
-    refresh(talk, `${location.pathname}/words`);
+    if (event.detail.topic !== "words") return;
+    for (const words of document.querySelectorAll("[data-words]")) {
+      const { thread } = words.closest("[data-thread]").dataset;
+      if (thread === event.detail.thread) refresh(words.parentElement, words.dataset.words);
+    }
   });
+  watchOlder();
   // A conversation opens where it goes on; when all has its size, once more.
   if (chat() && ["", "#say"].includes(location.hash) && !location.search) {
     toEnd();

@@ -13,6 +13,7 @@ from graphs.engine.messages import Message
 MANY = 80
 SLOW = 0.1
 STORY = "I look for it, and while I do I tell you a **long story** of many words, so that you can watch it grow. " * 2
+TIDY = "as your team has agreed, and the folder is now as tidy as it was before all of this began"
 HOSTILE = '<img src=x onerror=alert(1)> [click](javascript:alert(1)) <script>document.title="owned"</script>'
 
 
@@ -36,7 +37,7 @@ def reply(messages: Sequence[Message]) -> ModelReply | str:
         return ModelReply(f"Step {done}", (ToolCall("look", {"number": done}),))
     if "delete" in wanted and not done:
         return ModelReply(STORY, (ToolCall("delete", {"path": "a.txt"}),))
-    return "It is deleted. What else?" if done == 1 else f"That was all. {HOSTILE}"
+    return f"It is deleted, {TIDY}. What else?" if done == 1 else f"That was all. {HOSTILE}"
 
 
 class Talker(ScriptedModel):

@@ -41,7 +41,7 @@ def test_a_conversation_is_seen_as_it_happens_and_goes_on(signed_in: SignedIn) -
     ana.page.locator(".bar").get_by_role("button", name="Approve delete").click()
     expect(page.locator(".bubble-receipt")).to_contain_text("Ana Costa")
     expect(page.locator(".tcard-state")).to_have_text("done")
-    expect(page.locator(".bubble-node").last).to_contain_text("It is deleted. What else?")
+    expect(page.locator(".bubble-node").last).to_contain_text("What else?")
     # What was being typed when the agent began to wait is still there.
     expect(page.locator("#say")).to_have_value("What I type meanwhile")
     page.locator("#say").fill("Nothing, thanks")
@@ -97,5 +97,14 @@ def test_axe_finds_nothing_in_a_chat(signed_in: SignedIn, width: int, theme: str
     page.locator(".bar").get_by_role("button", name="Approve delete").click()
     expect(page.locator("#receipt")).to_be_visible()
     page.go_back()
-    expect(page.locator(".bubble-node").last).to_contain_text("It is deleted.")
+    expect(page.locator(".bubble-node").last).to_contain_text("What else?")
     assert (violations(page), tab.overflow()) == ([], 0)
+
+
+def test_who_decides_sees_on_the_review_page_what_the_agent_writes_then(signed_in: SignedIn) -> None:
+    page = begin(signed_in("ana"), "Please delete c.txt")
+    page.locator(".asked-foot a").click()
+    page.locator(".bar").get_by_role("button", name="Approve delete").click()
+    expect(page.locator(".is-writing")).to_contain_text("It is")
+    expect(page.locator(".talk-after .bubble-node").last).to_contain_text("What else?")
+    expect(page.locator(".is-writing")).to_have_count(0)
