@@ -112,7 +112,7 @@ def finished(thread: Thread) -> QuerySet[Model]:
     return Task.objects.filter(thread=thread, status=TaskStatus.FINISHED).defer("detail", "error")
 
 
-def asked(thread: Thread) -> QuerySet[Model]:
+def asked(thread: Thread) -> QuerySet[Interrupt]:
     """Questions, each with its decisions."""
     decisions = Prefetch("decisions", queryset=Decision.objects.order_by("round"))
     rows = Interrupt.objects.filter(thread=thread).select_related("queue", "task").prefetch_related(decisions)

@@ -13,8 +13,11 @@ function isAtEnd() {
   return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
 }
 
+// At once: pages glide where they are sent, and somebody who scrolls meanwhile would be carried off.
+const put = (top) => scroller().scrollTo({ top, behavior: "instant" });
+
 function toEnd() {
-  scroller().scrollTop = scroller().scrollHeight;
+  put(scroller().scrollHeight);
   atEnd = true;
 }
 
@@ -48,7 +51,7 @@ async function loadEarlier(link) {
     joinDays(place);
     enhance(place);
     // What was read stays where it was on the screen.
-    scroller().scrollTop = top + scroller().scrollHeight - height;
+    put(top + scroller().scrollHeight - height);
     if (focused) place.querySelector("[data-older]")?.focus({ preventScroll: true });
     watchOlder();
   } catch {
@@ -65,6 +68,13 @@ const seen = new IntersectionObserver(
 );
 // Nothing is loaded before somebody scrolls: a short page has its link in view from the start.
 let touched = false;
+
+// Looked at anew: the page may have been scrolled before the event that says so came here.
+function touch() {
+  if (touched) return;
+  touched = true;
+  watchOlder();
+}
 
 function watchOlder() {
   seen.disconnect();
@@ -125,7 +135,7 @@ export function startTalk() {
     loadEarlier(link);
   });
   addEventListener("scroll", () => (atEnd = isAtEnd()), { passive: true });
-  for (const act of ["wheel", "touchmove", "keydown"]) addEventListener(act, () => (touched = true), { passive: true });
+  for (const act of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(act, touch, { passive: true });
   document.addEventListener("input", (event) => {
     if (event.target.matches?.("textarea[data-draft]")) keepDraft(event.target);
   });
