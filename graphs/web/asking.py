@@ -13,6 +13,7 @@ from graphs.web import calls
 from graphs.web.editing import Edited
 from graphs.web.forms import Field, build
 from graphs.web.forms.mapping import resolve
+from graphs.web.reading import facts
 from graphs.web.speech import PLACE
 
 #: The field that Approve and Reject set themselves, so the form does not ask for it again.
@@ -161,6 +162,19 @@ def shown_value(interrupt: Interrupt) -> Any:
         if isinstance(interrupt.payload, dict)
         else {"value": interrupt.payload, **beside}
     )
+
+
+def about(interrupt: Interrupt) -> Any:
+    """What a question is about beside its own words: of a call its arguments, since the question names the tool."""
+    return calls.proposed(interrupt) if calls.is_gate(interrupt) else shown_value(interrupt)
+
+
+def brief_of(interrupt: Interrupt) -> str:
+    """What tells a question from others of its kind in a list: with what a tool is called, else why it is asked."""
+    if not calls.is_gate(interrupt):
+        return reason_of(interrupt)
+    shown = [f"{fact.label} {' '.join(fact.text.split())[:60]}" for fact in facts(about(interrupt))[:3] if fact.text]
+    return ", ".join(shown) or reason_of(interrupt)
 
 
 def title_of(interrupt: Interrupt) -> str:

@@ -18,6 +18,7 @@ from graphs.engine.turns import FOLLOWED
 from graphs.models import Thread
 from graphs.permissions import can
 from graphs.web import talk
+from graphs.web.agents import is_agent
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
 from graphs.web.shell import SeeOther, page
@@ -55,6 +56,14 @@ def speaking(user: User, thread: Thread) -> Speaking | None:
     if status in FOLLOWED:
         return Speaking(True, to, key=uuid.uuid4().hex)
     return Speaking(False, to, WAITS[status]) if status in WAITS else Speaking(False, to, BUSY, uuid.uuid4().hex)
+
+
+def is_chat(thread: Thread) -> bool:
+    """Whether it is a conversation with an agent, whoever looks at it."""
+    try:
+        return is_agent(turns.graph_of(thread))
+    except NotPossible:
+        return False
 
 
 def called(graph: CompiledGraph) -> str:

@@ -56,6 +56,7 @@ class Card:
     question: Interrupt | None = None
     #: The member that it hands over to, and with what words.
     hands_to: str = ""
+    handed: str = ""
 
     @property
     def brief(self) -> str:
@@ -120,7 +121,7 @@ class Replies:
         given = use.get("input") or {}
         card = Card(str(use["name"]), LATER, facts(given) if given else [])
         if card.name == HAND_OVER and isinstance(given, Mapping):
-            card.hands_to = str(given.get("agent_name", ""))
+            card.hands_to, card.handed = str(given.get("agent_name", "")), str(given.get("message", ""))[:200]
         ran, after = self.settled.get((row.task_id, f"{place}/call")), self.settled.get((row.task_id, f"{place}/after"))
         if isinstance(ran, Mapping) and "status" in ran:
             self._tell_result(card, ran, given)

@@ -268,7 +268,7 @@ class Reading:
                     rank=1,
                     node=one.node_id,
                     text=asking.title_of(one),
-                    facts=about(one)[:SHORT] if one.closed_at is None else [],
+                    facts=facts(asking.about(one))[:SHORT] if one.closed_at is None else [],
                     interrupt=one,
                 )
 
@@ -295,11 +295,6 @@ class Reading:
         comment: Comment
         for comment in entries.of(self.rows, entries.COMMENTS):
             yield Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)
-
-
-def about(question: Interrupt) -> list[Fact]:
-    """What a question is about: of a call, its arguments; the tool's name is in the question."""
-    return facts(calls.proposed(question) if calls.is_gate(question) else asking.shown_value(question))
 
 
 def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:

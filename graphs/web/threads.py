@@ -113,6 +113,7 @@ def shown(
         **steer(user, found, len(waiting), failed),
         "kin": checkpoints.kin(user, found),
         "speaking": conversation.speaking(user, found),
+        "is_chat": conversation.is_chat(found),
         "tabs": list(TABS.items()),
         "tab": tab,
         "questions": questions,
