@@ -1,4 +1,4 @@
-"""A2: answering an agent that has 1,000 or 100 earlier messages, against one that has 10 (flat is 1)."""
+"""A2: the job that resumes an agent with 1,000 or 100 earlier messages, against one with 10 (flat is 1)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from graphs.agents.agent import Agent
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.tools import tool
-from graphs.engine.interrupts import GraphResume
 from graphs.engine.messages import Message
 from graphs.engine.ports import random_id
 from graphs.engine.runner import GraphRunner
+from graphs.engine.statuses import Outcome
 from graphs.engine.workflow import compiled
 from tests.load import ground
 from tests.load.measure import Body, Row, alternate, table, timed
@@ -45,24 +45,30 @@ def run(kind: str) -> None:
     ground.prepare(kind)
     from asgiref.sync import async_to_sync
 
+    from graphs.actions.actors import System
+    from graphs.actions.decisions import Given, decide
     from graphs.actions.supersteps import DjangoCheckpointer
+    from graphs.jobs.threads import advance
+    from graphs.library import registry
+    from graphs.models import Interrupt, Thread
 
-    graph, store = compiled(agent()), DjangoCheckpointer()
+    graph = compiled(agent())
+    registry.entries = lambda: (registry.Entry("payer", "tests", graph),)  # type: ignore[assignment]
 
     def resuming(count: int) -> Body:
         async def wait(name: str) -> None:
-            run = GraphRunner().graph(graph).hook(store).new_thread(name).state({"messages": earlier(count)})
-            assert (await run.arun("pay")).paused
-
-        async def answer(name: str) -> None:
-            run = GraphRunner().graph(graph).resume_from(store, name)
-            result = await run.arun(resume=GraphResume({"payer": {"approved": True}}))
-            assert result.output == "It is paid.", result
+            run = GraphRunner().graph(graph).hook(DjangoCheckpointer()).new_thread(name)
+            assert (await run.state({"messages": earlier(count)}).arun("pay")).paused
 
         def body() -> float:
             name = random_id()
             async_to_sync(wait)(name)
-            return timed(lambda: async_to_sync(answer)(name))
+            asked = Interrupt.objects.get(thread__thread_id=name)
+            given = Given(str(asked.pk), asked.version, asked.digest, Outcome.APPROVED, {"approved": True})
+            decide(System("system:load"), [given], channel="api")
+            seconds = timed(advance)
+            assert Thread.objects.get(thread_id=name).output == "It is paid."
+            return seconds
 
         return body
 
@@ -70,4 +76,4 @@ def run(kind: str) -> None:
         Row(f"resume after {more} messages; after {less}", alternate(resuming(more), resuming(less), ROUNDS), "1")
         for more, less in ((100, 10), (1000, 10))
     ]
-    table(f"A2 resume by length of the conversation, window {WINDOW} ({kind})", rows)
+    table(f"A2 the job that resumes, by length of the conversation, window {WINDOW} ({kind})", rows)
