@@ -44,7 +44,7 @@ async function loadEarlier(link) {
     link.closest(".talk-older").remove();
     const more = page.querySelector("[data-earlier] .talk-older");
     const fresh = document.createElement("div");
-    fresh.className = "talk";
+    fresh.className = "earlier";
     fresh.append(...[...older.childNodes].map((one) => document.importNode(one, true)));
     place.prepend(fresh);
     if (more) place.prepend(document.importNode(more, true));
