@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import Error as DatabaseError
 
-from graphs import outbox
+from graphs import outbox, store
 from graphs.actions import hints
 from graphs.actions.mainthread import driven, off_the_loop
 from graphs.engine import events
@@ -39,7 +39,7 @@ class Said:
     pieces: dict[str, str] = field(default_factory=dict)
 
     def take(self, words: str, delta: Any) -> None:
-        """Add a piece. One that stands further ahead than the last one ended begins anew: the reply was asked for
+        """Add a piece. One that stands further back than the last one ended begins anew there: the reply was asked for
         again, or it is that of the next turn."""
         told: Mapping[str, Any] = delta if isinstance(delta, Mapping) else {}
         self.speaker = str(told.get("agent", ""))
@@ -79,14 +79,26 @@ class Streaming:
         self._rung = thread
         self._soon()
 
-    def forget(self, task: TaskKey) -> bool:
-        """Drop a task's words, for its reply has them. Whether a row of them stands, which the caller deletes."""
-        said = self._said.pop(task, None)
-        return said is not None and said.written
+    def forget(self, task: TaskKey, reply: str) -> bool:
+        """Drop the words of a task that a recorded reply has; another agent that speaks in it goes on. Whether a row of
+        them stands, which the caller deletes."""
+        said = self._said.get(task)
+        if said is None:
+            return False
+        stood, said.written = said.written, False
+        said.pieces = {speaker: words for speaker, words in said.pieces.items() if not reply.startswith(words)}
+        if said.pieces:
+            said.speaker, said.changed = next(reversed(said.pieces)), True
+            self._soon()
+        else:
+            del self._said[task]
+        return stood
 
     def forget_all(self) -> bool:
         """Drop all words, at a commit. Whether rows of them stand, which the caller deletes."""
-        return any([self.forget(task) for task in list(self._said)])
+        stood = any(said.written for said in self._said.values())
+        self._said.clear()
+        return stood
 
     def _soon(self) -> None:
         """See to it that what is new is told when it is time for it: soon, and where it was just done, later."""
@@ -121,3 +133,11 @@ class Streaming:
         for said in changed.values():
             said.changed, said.written = False, True
         return thread
+
+
+def forget_words(thread: Thread) -> None:
+    """Delete the words under way of a thread whose commit has them. What is left of them is shown to nobody."""
+    try:
+        store.forget_words(thread.pk)
+    except DatabaseError as error:
+        logger.info("words under way were not deleted: %s", type(error).__name__)

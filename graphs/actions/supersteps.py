@@ -15,8 +15,8 @@ from graphs import outbox, store
 from graphs.actions import hints, leases, questions, threads, trust
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.mainthread import hop
-from graphs.actions.streaming import Said, Streaming
-from graphs.agents.models import is_reply
+from graphs.actions.streaming import Said, Streaming, forget_words
+from graphs.agents.models import is_reply, said_in
 from graphs.engine import failpoints
 from graphs.engine.errors import LeaseLost, ThreadEnded, ThreadExists, ThreadSuspended, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
@@ -219,7 +219,7 @@ class DjangoCheckpointer:
         packer = Packer()
         with fenced(grip):
             store.record_effect(grip.thread.pk, task, grip.thread.step + 1, entry, packer)
-            if is_reply(entry.key) and self.streaming.forget(task):
+            if is_reply(entry.key) and self.streaming.forget(task, said_in(entry.value)):
                 store.forget_words(grip.thread.pk, task)
             failpoints.reach("record_effect_before_commit")
         failpoints.reach("record_effect_after_commit")
@@ -255,7 +255,7 @@ class DjangoCheckpointer:
             raise ThreadSuspended("this thread was suspended; what it had finished is stored")
         grip.thread.step, grip.tail = commit.step, superstep.tail
         if self.streaming.forget_all():
-            store.forget_words(grip.thread.pk)
+            forget_words(grip.thread)
         if status == ThreadStatus.FAILED:
             log_failure(ref, commit)
         if status in ENDED or (status in PAUSED and not decided):

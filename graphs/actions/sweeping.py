@@ -212,8 +212,8 @@ def workers() -> int:
 
 
 def tidy() -> int:
-    """Forget messages that were said long ago, a few at a time so that the write lock is held briefly, words that a dead
-    job left, and processes that have not been heard of for a day."""
+    """Forget messages that were said long ago, a few at a time so that the write lock is held briefly, processes that
+    have not been heard of for a day, and words that a dead job left."""
     Heartbeat.objects.filter(at__lte=Now() - timedelta(days=HEARTBEAT_DAYS)).delete()
     StreamedText.objects.filter(at__lte=Now() - timedelta(minutes=WORDS_MINUTES)).delete()
     old = Now() - timedelta(days=OUTBOX_DAYS)

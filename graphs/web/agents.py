@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 from django.contrib.auth.models import User
-from django.db.models import Count, Max, Q, QuerySet, Subquery, TextField
+from django.db.models import Count, Max, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Substr
 from django.http import QueryDict
 
@@ -124,7 +124,7 @@ def conversations(user: User, graph: CompiledGraph, query: QueryDict) -> Listed:
         # As it stands in JSON text.
         rows = rows.filter(Q(title__icontains=word) | Q(begun__icontains=orjson.dumps(word).decode()[1:-1]))
     if place := parsed(query.get("before", "")):
-        rows = rows.filter(past(user, *place))
+        rows = rows.filter(past(*place))
     rows = rows.annotate(said=Substr(Cast("output", TextField()), 1, GLIMPSE)).order_by("-updated_at", "-pk")
     found = list(rows.defer("input", "output", "metadata", "active", "error")[: PAGE + 1])
     asked = open_questions(user, found[:PAGE])
@@ -132,15 +132,9 @@ def conversations(user: User, graph: CompiledGraph, query: QueryDict) -> Listed:
     return Listed(lines, text, place is not None, cursor(found[PAGE - 1]) if len(found) > PAGE else "")
 
 
-def past(user: User, moment: datetime, pk: int) -> Q:
-    """What comes after the thread where a page ended, which was of this moment then.
-
-    Its stored moment is what the others are compared with: SQLite compares texts, and has one moment as `.9` where it
-    was written by the database and as `.900000` where we wrote it. The given one bounds them where it has moved on.
-    """
-    edge = Subquery(mine(user).filter(pk=pk).values("updated_at")[:1])
-    beyond = Q(updated_at__lt=edge) | Q(updated_at=edge, pk__lt=pk)
-    return Q(updated_at__lte=moment) & beyond
+def past(moment: datetime, pk: int) -> Q:
+    """What comes after the thread where a page ended, which was of this moment then."""
+    return Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=pk)
 
 
 def open_questions(user: User, threads: Iterable[Thread]) -> Mapping[int, str]:
@@ -172,7 +166,6 @@ def parsed(text: str) -> tuple[datetime, int] | None:
         return None
     try:
         at = datetime.fromisoformat(moment)
-        # A moment more, for what past() says of SQLite.
-        return (at.astimezone(UTC) + timedelta(milliseconds=1), int(number)) if at.tzinfo else None
+        return (at.astimezone(UTC), int(number)) if at.tzinfo else None
     except (ValueError, OverflowError):
         return None

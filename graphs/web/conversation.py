@@ -6,23 +6,15 @@ import uuid
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from graphs.actions import turns
-from graphs.actions.errors import InputInvalid, NotPossible, status_of
+from graphs.actions.errors import NotPossible
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.statuses import ThreadStatus
 from graphs.engine.turns import FOLLOWED
 from graphs.models import Thread
 from graphs.permissions import can
-from graphs.web import talk
 from graphs.web.agents import is_agent
-from graphs.web.errors import answers_refusals
-from graphs.web.people import person
-from graphs.web.shell import SeeOther, page
-from graphs.web.submission import KEY
 
 MOST = 20_000
 WAITS = {
@@ -70,31 +62,3 @@ def called(graph: CompiledGraph) -> str:
     """Whom one talks to: the name of the agent, where the graph is one and no more."""
     names = [str(node.get("label") or node["id"]) for node in graph.shape()["nodes"]]
     return names[0] if len(names) == 1 else graph.title or graph.id
-
-
-@require_safe
-def words(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """What the thread's agents are writing at this moment: what a page fetches while they do."""
-    from graphs.web import threads
-
-    found = threads.opened(person(request), uid)
-    return page(request, "talk/words.html", {"thread": found, "streamed": talk.streamed(found)})
-
-
-@require_POST
-@answers_refusals
-def say(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """Send a message. Where the thread takes none just now, the page says why and shows what was typed."""
-    from graphs.web import threads
-
-    user = person(request)
-    found = threads.opened(user, uid)
-    text = request.POST.get("text", "").replace("\r\n", "\n").strip()
-    key = request.POST.get("key", "")
-    try:
-        if not text or len(text) > MOST:
-            raise InputInvalid([("/text", f"write between 1 and {MOST} characters")])
-        turns.say(user, found, text, submission_key=key if KEY.fullmatch(key) else None)
-    except (NotPossible, InputInvalid) as refusal:
-        return threads.shown(request, threads.opened(user, uid), ("message", str(refusal), text), status_of(refusal))
-    return SeeOther(reverse("thread", args=[uid]) + "#say")

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from django.db.models import Model, Prefetch, Q, QuerySet
-from django.utils.dateparse import parse_datetime
 
 from graphs.engine import events
 from graphs.engine.statuses import TaskStatus
@@ -50,12 +49,12 @@ def parsed(text: str) -> Place | None:
     if len(text) > 120 or not all(one.isascii() and one.isdigit() for one in (rank, key)):
         return None
     try:
-        at = parse_datetime(moment)
-    except ValueError:
+        at = datetime.fromisoformat(moment)
+        known = at.tzinfo is not None and int(rank) < len(SOURCES) and int(key) < 2**128
+        # A moment that no database has, at the ends of the calendar, is none.
+        return Place(at.astimezone(UTC), int(rank), int(key)) if known else None
+    except (ValueError, OverflowError):
         return None
-    if at is None or at.tzinfo is None or int(rank) >= len(SOURCES) or int(key) >= 2**128:
-        return None
-    return Place(at, int(rank), int(key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,8 @@ def told(thread: Thread) -> QuerySet[Model]:
 
 def settled(thread: Thread) -> QuerySet[Model]:
     """Effects, replies and calls. What an agent notes for itself says nothing to people."""
-    own = Q(key__startswith="added:") | Q(key__contains="/added:") | Q(key="budget") | Q(key__endswith="/budget")
+    own = Q(key__startswith="added:") | Q(key__contains="/added:") | Q(key__contains="/callback:")
+    own |= Q(key__in=("budget", "before_member")) | Q(key__endswith="/budget") | Q(key__endswith="/before_member")
     hooks = Q(key__contains="tool:") & (Q(key__endswith="/before") | Q(key__endswith="/after"))
     batches = Q(key__contains="batch:") & (Q(key__endswith="/before") | Q(key__endswith="/after"))
     rows = JournalEntry.objects.filter(task__thread=thread, state="done").exclude(own | hooks | batches)

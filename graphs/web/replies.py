@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db.models import Max
@@ -12,13 +13,17 @@ from django.db.models import Max
 from graphs.agents import structured
 from graphs.agents.models import REPLY, is_reply
 from graphs.agents.teams.swarm import HAND_OVER
-from graphs.engine.statuses import Outcome, ThreadStatus
-from graphs.models import Interrupt, JournalEntry, Thread
+from graphs.engine import events
+from graphs.engine.statuses import DONE as ENDED_TASKS
+from graphs.engine.statuses import ENDED, Outcome, ThreadStatus
+from graphs.models import Interrupt, JournalEntry, Thread, ThreadEvent
 from graphs.web import speech
 from graphs.web.reading import Fact, facts, pretty
 
 #: While a thread is one of these, a call without a result may still get one.
 MOVING = {ThreadStatus.READY, ThreadStatus.RUNNING}
+#: In one that ended so, nothing is called any more; a failed one may be retried.
+GIVEN_UP = ENDED - {ThreadStatus.FAILED}
 #: A result longer than this is told by its length until it is unfolded.
 SHORT = 120
 
@@ -53,7 +58,6 @@ class Card:
     text: str = ""
     facts: list[Fact] = field(default_factory=list)
     raw: str = ""
-    question: Interrupt | None = None
     #: The member that it hands over to, and with what words.
     hands_to: str = ""
     handed: str = ""
@@ -67,7 +71,7 @@ class Card:
         return self.text or (f"{len(self.facts)} value{'s' if len(self.facts) > 1 else ''}" if self.facts else "")
 
 
-@dataclass(slots=True)
+@dataclass
 class Replies:
     """What is known of the replies and calls that some journal rows belong to, read in a fixed number of queries."""
 
@@ -77,7 +81,7 @@ class Replies:
     #: Tasks whose agent has replied.
     replied: set[int] = field(default_factory=set)
     settled: dict[tuple[int, str], Any] = field(default_factory=dict)
-    questions: dict[tuple[int, str], list[Interrupt]] = field(default_factory=lambda: defaultdict(list))
+    questions: list[Interrupt] = field(default_factory=list)
     names: dict[tuple[int, str], str] = field(default_factory=dict)
 
     @classmethod
@@ -101,10 +105,8 @@ class Replies:
         keys |= {batch_of(place) for _, place in self.names}
         rows = JournalEntry.objects.filter(task__in=tasks, key__in=keys, state="done") if keys else []
         self.settled = {(row.task_id, row.key): row.value for row in rows}
-        asked = Interrupt.objects.filter(task__in=tasks).select_related("task").prefetch_related("decisions")
-        for question in asked.order_by("created_at", "pk")[:200] if keys else []:
-            if place := speech.PLACE.fullmatch(question.key):
-                self.questions[question.task_id, place["place"]].append(question)
+        asked = Interrupt.objects.filter(task__in=tasks, key__contains="tool:").prefetch_related("decisions")
+        self.questions = list(asked.order_by("created_at", "pk")[:200]) if keys else []
 
     def owns(self, row: JournalEntry) -> bool:
         """Whether a call is told by the card of the reply that made it."""
@@ -143,13 +145,13 @@ class Replies:
 
     def _tell_why(self, card: Card, row: JournalEntry, place: str) -> None:
         """A call without a result: what it waits for, or why there is none."""
-        questions = self.questions.get((row.task_id, place), [])
-        last = questions[-1] if questions else None
+        within = [one for one in self.questions if one.task_id == row.task_id and one.key.startswith(f"{place}/")]
+        own = [one for one in within if is_of(one, place)]
         found = [self.settled.get((row.task_id, key)) for key in (f"{place}/before", batch_of(place))]
         why = next((one["cancel"] for one in found if isinstance(one, Mapping) and one.get("cancel")), "")
-        decision = max(last.decisions.all(), key=lambda one: one.round, default=None) if last else None
-        if last is not None and last.status in ("open", "needs_info"):
-            card.state, card.question = ASKS, last
+        decision = max(own[-1].decisions.all(), key=lambda one: one.round, default=None) if own else None
+        if any(one.status in ("open", "needs_info") for one in within):
+            card.state = ASKS
         elif decision is not None and decision.outcome in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.EXPIRED):
             card.state, card.text = REFUSED, decision.comment
         elif why:
@@ -160,8 +162,22 @@ class Replies:
             card.state = WORKING if self.thread.status in MOVING else LATER
 
     def _is_over(self, row: JournalEntry) -> bool:
-        """Whether the agent went on without the result of a call."""
-        return row.ordinal < self.last.get((row.task_id, row.key.removesuffix(REPLY)), row.ordinal)
+        """Whether nothing can come of a call any more: its agent went on without it, or its turn has ended."""
+        if row.ordinal < self.last.get((row.task_id, row.key.removesuffix(REPLY)), row.ordinal):
+            return True
+        return row.task.status in ENDED_TASKS or self.thread.status in GIVEN_UP or row.at < self._begun
+
+    @cached_property
+    def _begun(self) -> datetime:
+        """When the thread's present turn began."""
+        rows = ThreadEvent.objects.filter(thread=self.thread, type=events.GRAPH_START).order_by("-seq")
+        return rows.values_list("at", flat=True).first() or self.thread.created_at
+
+
+def is_of(question: Interrupt, place: str) -> bool:
+    """Whether a question is about this call itself, and not about one that an agent makes inside of it."""
+    found = speech.PLACE.fullmatch(question.key)
+    return found is not None and found["place"] == place
 
 
 def batch_of(place: str) -> str:

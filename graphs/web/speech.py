@@ -10,8 +10,9 @@ from typing import Any
 from graphs.engine.messages import ROLES
 from graphs.web.reading import Fact, facts
 
-#: The place of a tool call in a journal: turn and index in its batch, then what was settled there.
-PLACE = re.compile(r"(?P<place>(?P<scope>.*?)tool:(?P<turn>[0-9]+)\.(?P<index>[0-9]+))/(?P<what>.+)")
+#: The place of a tool call in a journal: turn and index in its batch, then what was settled there. Of an agent inside a
+#: tool of another the last one is its own; the scope before it leads there.
+PLACE = re.compile(r"(?P<place>(?P<scope>.*)tool:(?P<turn>[0-9]+)\.(?P<index>[0-9]+))/(?P<what>.+)")
 
 
 @dataclass(slots=True)

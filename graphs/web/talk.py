@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +21,9 @@ from graphs.web.replies import Card, Replies
 MOST = 200
 #: Values of a bubble past this many facts are folded.
 SHORT = 6
+#: A reply to an agent inside a tool call of another, and what that inner run came to, which the call's result says.
+INNER = re.compile(r".*tool:.*run_node:(?P<name>[^/]+)\.[0-9]+/model")
+CHILD = re.compile(r".*tool:.*run_node:[^/]+")
 END_WORDS = {
     "completed": "The thread is completed.",
     "failed": "The thread failed.",
@@ -206,24 +210,23 @@ class Reading:
         for row in self.journal:
             if is_reply(row.key):
                 yield from self._reply(row)
-            elif not self.replies.owns(row):
+            elif not (self.replies.owns(row) or CHILD.fullmatch(row.key)):
                 yield self._effect(row)
 
     def _reply(self, row: JournalEntry) -> Iterator[Entry]:
         said, cards = speech.said(row.value), self.replies.cards(row)
         if said or cards:
-            place = speech.PLACE.match(row.key)
-            inside = self.replies.names.get((row.task_id, place["place"]), "") if place else ""
+            inner = INNER.fullmatch(row.key)
             yield Entry(
                 "node",
                 row.at,
-                self._name(row.task.path),
+                inner["name"] if inner else self._name(row.task.path),
                 "robot" if said else "tool",
                 rank=-1,
                 node=row.task.path,
                 prose=said,
                 cards=cards,
-                note=f"inside {inside}" if inside else "",
+                note=f"for {self._name(row.task.path)}" if inner else "",
             )
 
     def _effect(self, row: JournalEntry) -> Entry:

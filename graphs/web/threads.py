@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from graphs.actions import comments
+from graphs.actions import comments, turns
 from graphs.actions import threads as actions
-from graphs.actions.errors import NotPossible, status_of
+from graphs.actions.errors import InputInvalid, NotPossible, status_of
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
 from graphs.permissions import can
@@ -25,6 +25,7 @@ from graphs.web.definitions import is_registered, labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
 from graphs.web.shell import SeeOther, page
+from graphs.web.submission import KEY
 
 PAGE = 50
 TABS = {
@@ -244,3 +245,27 @@ def comment(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     if text:
         comments.add(person(request), thread=found, text=text)
     return SeeOther(reverse("thread", args=[uid]))
+
+
+@require_safe
+def words(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """What the thread's agents are writing at this moment: what a page fetches while they do."""
+    found = opened(person(request), uid)
+    return page(request, "talk/words.html", {"thread": found, "streamed": talk.streamed(found)})
+
+
+@require_POST
+@answers_refusals
+def say(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Send a message. Where the thread takes none just now, the page says why and shows what was typed."""
+    user = person(request)
+    found = opened(user, uid)
+    text = request.POST.get("text", "").replace("\r\n", "\n").strip()
+    key = request.POST.get("key", "")
+    try:
+        if not text or len(text) > conversation.MOST:
+            raise InputInvalid([("/text", f"write between 1 and {conversation.MOST} characters")])
+        turns.say(user, found, text, submission_key=key if KEY.fullmatch(key) else None)
+    except (NotPossible, InputInvalid) as refusal:
+        return shown(request, opened(user, uid), ("message", str(refusal), text), status_of(refusal))
+    return SeeOther(reverse("thread", args=[uid]) + "#say")

@@ -6,7 +6,7 @@ from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-from graphs.web import appearance, checkpoints, conversation, inbox, launch, review, threads, trust
+from graphs.web import appearance, checkpoints, inbox, launch, review, threads, trust
 from graphs.web.people import ChangePassword, SignIn
 from graphs.web.shell import see_other
 
@@ -23,8 +23,8 @@ urlpatterns = [
     path("threads/<uuid:uid>/suspend", threads.suspend, name="thread_suspend"),
     path("threads/<uuid:uid>/resume", threads.resume, name="thread_resume"),
     path("threads/<uuid:uid>/fork", checkpoints.fork, name="thread_fork"),
-    path("threads/<uuid:uid>/words", conversation.words, name="thread_words"),
-    path("threads/<uuid:uid>/say", conversation.say, name="thread_say"),
+    path("threads/<uuid:uid>/words", threads.words, name="thread_words"),
+    path("threads/<uuid:uid>/say", threads.say, name="thread_say"),
     path("threads/<uuid:uid>/comments", threads.comment, name="thread_comment"),
     path("launch", launch.launcher, name="launcher"),
     path("launch/<str:graph_id>", launch.launch, name="launch"),

@@ -14,9 +14,11 @@ from django.utils import timezone
 from graphs import outbox
 from graphs.actions import sweeping, threads
 from graphs.actions.mainthread import off_the_loop
+from graphs.actions.streaming import Streaming
 from graphs.agents.agent import Agent
 from graphs.agents.models import ModelReply, ToolCall
 from graphs.agents.tools import tool
+from graphs.engine.ports import TaskKey
 from graphs.engine.workflow import compiled
 from graphs.jobs.threads import advance
 from graphs.models import JournalEntry, Lease, StreamedText, Thread
@@ -122,3 +124,20 @@ def test_what_a_dead_job_left_is_nobodys_word_and_swept(root: User, monkeypatch:
     StreamedText.objects.update(at=timezone.now() - timedelta(hours=1))
     sweeping.tidy()
     assert not StreamedText.objects.exists()
+
+
+def test_a_reply_takes_only_its_own_words_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    streaming = Streaming(lambda said: written.extend(one.text for one in said.values()))
+    place = {"type": "graph.node_stream", "path": "outer", "visit": 1}
+
+    def says(agent: str, text: str, at: int) -> None:
+        streaming.hear({**place, "delta": {"text": text, "agent": agent, "turn": 0, "at": at}})
+
+    says("b", "Dear customer, ", 0)
+    says("a", "short", 0)
+    assert streaming.forget(TaskKey("outer", 1), "short and done") is True
+    says("b", "bye", 15)
+    monkeypatch.setattr("graphs.actions.streaming.LEAST_SECONDS", -1.0)
+    says("b", ".", 18)
+    assert written[-1] == "Dear customer, bye."

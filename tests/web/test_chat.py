@@ -114,6 +114,44 @@ def test_a_handover_and_the_words_of_each_member_are_told(people: People, monkey
     assert [entry.prose for entry in found if entry.prose][:3] == ["I wrote it.", "Over to you.", "It reads well."]
 
 
+def nested() -> Agent:
+    calls = (ToolCall("cancel", {"order": "A-1"}), ToolCall("look_up", {"order": "A-1"}))
+    inner = Agent("inner", ScriptedModel([calls, "I did."]), tools=[cancel, look_up], approve=["cancel"])
+    return Agent(
+        "outer", ScriptedModel([ToolCall("inner", {"input": text}), "All done."]), tools=[inner], queue="finance"
+    )
+
+
+@pytest.mark.parametrize(("outcome", "state"), [(Outcome.APPROVED, "done"), (Outcome.REJECTED, "not allowed")])
+def test_an_agent_inside_a_tool_of_another_speaks_for_itself(
+    outcome: Outcome, state: str, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = begin(people, monkeypatch, nested())
+    waits = "waits for a decision"
+    assert cards(thread) == [("inner", waits), ("cancel", waits), ("look_up", "done")]
+    graphs.answer(people.decider, thread, outcome=outcome, comment="Because")
+    graphs.run()
+    thread.refresh_from_db()
+    found = talk.read(thread).before
+    assert cards(thread) == [("inner", "done"), ("cancel", state), ("look_up", "done")]
+    assert [(entry.who, entry.note) for entry in found if entry.prose] == [("inner", "for outer"), ("outer", "")]
+    assert not [entry.who for entry in found if entry.kind == "tool"]
+
+
+def test_what_waited_when_a_thread_was_cancelled_is_not_said_to_be_run(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = ToolCall("cancel", {"order": "A-1"}), "What else?"
+    thread = begin(people, monkeypatch, clerk(*replies, approve=["cancel"]))
+    threads.cancel(people.requester, thread)
+    thread.refresh_from_db()
+    assert cards(thread) == [("cancel", "not run")]
+    turns.say(people.requester, thread, "Never mind")
+    graphs.run()
+    thread.refresh_from_db()
+    assert thread.status == "completed" and cards(thread) == [("cancel", "not run")]
+
+
 def test_words_under_way_are_shown_to_those_who_see_the_thread(
     people: People, monkeypatch: pytest.MonkeyPatch, signed_in: SignedIn
 ) -> None:
@@ -217,7 +255,10 @@ def test_the_page_asks_as_little_however_long_it_is(
 
 @pytest.mark.parametrize(
     "place",
-    ["x", "~", "2026-01-01T00:00:00+00:00~9~1", "2026-13-01~0~1", "1" * 300, "٣~٣~٣", "2026-01-01T00:00:00~0~1"],
+    [
+        *("x", "~", "2026-01-01T00:00:00+00:00~9~1", "2026-13-01~0~1", "1" * 300, "٣~٣~٣", "2026-01-01T00:00:00~0~1"),
+        *("0001-01-01T00:00:00+14:00~0~0", "9999-12-31T23:59:59-14:00~0~0"),
+    ],
 )
 def test_an_address_that_names_no_place_shows_the_end(
     place: str, people: People, monkeypatch: pytest.MonkeyPatch, signed_in: SignedIn
