@@ -118,7 +118,7 @@ def nested() -> Agent:
     calls = (ToolCall("cancel", {"order": "A-1"}), ToolCall("look_up", {"order": "A-1"}))
     inner = Agent("inner", ScriptedModel([calls, "I did."]), tools=[cancel, look_up], approve=["cancel"])
     return Agent(
-        "outer", ScriptedModel([ToolCall("inner", {"input": text}), "All done."]), tools=[inner], queue="finance"
+        "outer", ScriptedModel([ToolCall("inner", {"input": "hey"}), "All done."]), tools=[inner], queue="finance"
     )
 
 
