@@ -60,6 +60,7 @@ def keep(actor: Actor, row: Interrupt, decision: Decision, channel: str) -> None
 
 
 def grant_of(row: Interrupt, decision: Decision) -> trust.Grant | None:
+    """The trust that a decision gives beside its verdict; None where it gives none."""
     if not asked(decision.value):
         return None
     ref = ThreadRef(row.thread.graph_id, row.thread.thread_id)

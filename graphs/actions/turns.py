@@ -55,6 +55,7 @@ def say(
 
 
 def graph_of(thread: Thread) -> CompiledGraph:
+    """The graph that a thread's next turn runs on. Raises NotPossible where it is gone, or keeps no conversation."""
     try:
         graph = registry.pinned(thread.graph_id, thread.fingerprint)
     except registry.UnknownGraph:

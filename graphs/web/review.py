@@ -67,9 +67,6 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
     """All that the page and the inbox's pane show of one question."""
     user = person(request)
     card = submission.card if submission else asking.card(interrupt, editing.state_of(interrupt))
-    spoken = talk.around(interrupt.thread, interrupt, entries.parsed(request.GET.get("since", "")))
-    questions = talk.questions_of(interrupt.thread)
-    names = labels(interrupt.thread)
     value = asking.shown_value(interrupt)
     waiting = interrupt.status in ("open", "needs_info")
     decision = interrupt.decisions.order_by("-round").first()
@@ -78,7 +75,6 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "pane": request.headers.get("HX-Target") == "pane",
         "thread": interrupt.thread,
         "graph_title": title(interrupt.thread.graph_id),
-        "node_label": names.get(interrupt.node_id, interrupt.node_id),
         "question": asking.title_of(interrupt),
         "message_rest": interrupt.message.strip().partition("\n")[2].strip(),
         "reason": asking.reason_of(interrupt),
@@ -93,16 +89,25 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "key": submission.key if submission else uuid.uuid4().hex,
         "typed": submission.posted if submission else {},
         "problems": submission.pairs if submission else [],
-        "talk": spoken,
-        "streamed": talk.streamed(interrupt.thread),
         "decision": decision,
         "receipt": receipt(decision),
-        "progress": progress.of(interrupt.thread, names, questions),
-        "others": [one for one in questions if one.status in ("open", "needs_info") and one != interrupt],
-        "newer": next(reversed(talk.successors(interrupt, questions)), None),
         "next_item": next_item(user, interrupt, request),
         "back": back(request),
         "from": listing.parse(QueryDict(request.GET.get("from", "")[:1000])).query(),
+        **around(request, interrupt),
+    }
+
+
+def around(request: HttpRequest, interrupt: Interrupt) -> dict[str, Any]:
+    """What stands around a question: its conversation, the thread's other questions, and how the thread goes on."""
+    thread, names, questions = interrupt.thread, labels(interrupt.thread), talk.questions_of(interrupt.thread)
+    return {
+        "node_label": names.get(interrupt.node_id, interrupt.node_id),
+        "talk": talk.around(thread, interrupt, entries.parsed(request.GET.get("since", ""))),
+        "streamed": talk.streamed(thread),
+        "progress": progress.of(thread, names, questions),
+        "others": [one for one in questions if one.status in ("open", "needs_info") and one != interrupt],
+        "newer": next(reversed(talk.successors(interrupt, questions)), None),
     }
 
 

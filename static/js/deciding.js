@@ -6,7 +6,7 @@ function lock(form, pressed) {
     button.disabled = true;
     if (button !== pressed) continue;
     button.dataset.label = button.lastChild.textContent;
-    button.lastChild.textContent = "Saving…";
+    button.lastChild.textContent = button.dataset.busy ?? "Saving…";
     button.classList.add("is-saving");
   }
 }
