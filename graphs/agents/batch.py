@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from graphs.agents.asked_hooks import asked_before, cancelled_by
@@ -15,7 +14,7 @@ from graphs.engine import canonical
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
 from graphs.engine.interrupts import GraphInterrupt
-from graphs.engine.messages import Message, since_prompt
+from graphs.engine.messages import Message, answered_calls, since_prompt
 from graphs.engine.ports import Json
 from graphs.engine.scopes import Scope
 from graphs.engine.statuses import Outcome, TaskStatus
@@ -117,13 +116,9 @@ def stop_repeated(box: Toolbox, messages: Sequence[Message]) -> None:
             raise TaskEnded(TaskStatus.REJECTED, text)
 
 
-def _rejected(messages: Sequence[Message]) -> list[Mapping[str, Any]]:
-    """The rejected calls of these messages: each paired with its result by call id, within its own turn."""
-    found: list[Mapping[str, Any]] = []
-    for asked, told in pairwise(messages):
-        no = {one["toolUseId"] for one in told.tool_results if one.get("outcome") == Outcome.REJECTED}
-        found += [call for call in asked.tool_calls if call["toolUseId"] in no]
-    return found
+def _rejected(said: Sequence[Message]) -> list[Mapping[str, Any]]:
+    """The rejected calls of these messages."""
+    return [call for call, result in answered_calls(said) if result.get("outcome") == Outcome.REJECTED]
 
 
 def _spelled(call: Mapping[str, Any]) -> bytes:

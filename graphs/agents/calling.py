@@ -105,7 +105,7 @@ class Call:
         asked = self.ctx.journal.question(self._gate_place, 0) is not None
         if not asked and not self.box.gates(tool.name) and not before["confirm"]:
             return None
-        self._grant = await trust.covering(self.ctx, self._gate_place, self.owner, tool.name, self.arguments)
+        self._grant = await trust.covering(self, self._gate_place)
         if self._grant is not None:
             return None
         verdict = verdict_of(self._gate(tool), self.arguments)

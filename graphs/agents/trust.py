@@ -2,54 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from graphs.agents.approvals import verdict_of
 from graphs.engine import canonical, messages
-from graphs.engine.context import Context
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.messages import Message
-from graphs.engine.statuses import Outcome
 from graphs.engine.trust import GATE, Grant
 
+if TYPE_CHECKING:
+    from graphs.agents.calling import Call
 
-async def covering(ctx: Context, place: str, agent: str, tool: str, arguments: Mapping[str, Any]) -> Grant | None:
+
+async def covering(call: Call, place: str) -> Grant | None:
     """The grant that lets a call through, or None where a person is to be asked.
 
     It is looked up anew in each pass, so that a grant that was revoked meanwhile lets nothing through. A question that
     was asked stays a question, whatever trust was given since for a sibling; and a call to which the last word in this
-    thread was no is asked about again. `place` is where the call's own question stands in the journal.
+    conversation was no is asked about again. `place` is where the call's own question stands in the journal.
     """
-    if ctx.journal.question(place, 0) is not None:
+    if call.ctx.journal.question(place, 0) is not None:
         return None
-    found = next((one for one in await ctx.services.grants() if one.covers(agent, tool, arguments)), None)
-    return None if found is None or _last_word_was_no(ctx, tool, arguments) else found
+    grants = await call.ctx.services.grants()
+    found = next((one for one in grants if one.covers(call.owner, call.call["name"], call.arguments)), None)
+    return None if found is None or _last_word_was_no(call) else found
 
 
-def _last_word_was_no(ctx: Context, tool: str, arguments: Mapping[str, Any]) -> bool:
-    said = [one for one in ctx.journal.record.interrupts if _about(one, tool, arguments)]
+def _last_word_was_no(call: Call) -> bool:
+    said = [one for one in call.ctx.journal.record.interrupts if _about(one, call)]
     if said:
         newest = max(said, key=lambda one: (str(one.decision and one.decision.decided_at), one.id))
-        return not verdict_of(newest, arguments).approved
-    return _was_rejected(messages.read(ctx.state.get("messages")), tool, arguments)
+        return not verdict_of(newest, call.arguments).approved
+    return _was_kept_from_running(_said_before(call), call)
 
 
-def _about(question: Interrupt, tool: str, arguments: Mapping[str, Any]) -> bool:
+def _about(question: Interrupt, call: Call) -> bool:
     data = question.metadata
-    decided = question.decision is not None and question.kind == GATE and data.get("tool") == tool
-    return decided and _same(data.get("arguments"), arguments)
+    decided = question.decision is not None and question.kind == GATE and data.get("tool") == call.call["name"]
+    return decided and _same(data.get("arguments"), call.arguments)
 
 
-def _was_rejected(said: Sequence[Message], tool: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether the newest call like this one among earlier turns was rejected."""
-    for asked, told in reversed(list(pairwise(said))):
-        outcomes = {one["toolUseId"]: one.get("outcome") for one in told.tool_results}
-        same = [one for one in asked.tool_calls if one["name"] == tool and _same(one.get("input"), arguments)]
-        if same and outcomes:
-            return any(outcomes.get(one["toolUseId"]) == Outcome.REJECTED for one in same)
+def _said_before(call: Call) -> Sequence[Message]:
+    """The conversation up to this prompt: the agent's own, wherever it keeps it, behind what its thread has at all."""
+    own: Sequence[Message] = getattr(call.agent, "messages", ())[: getattr(call.agent, "known", 0)]
+    return [*messages.read(call.ctx.state.get("messages")), *own]
+
+
+def _was_kept_from_running(said: Sequence[Message], call: Call) -> bool:
+    """Whether the newest call like this one was, of those that ran or were decided about.
+
+    One that a hook kept from running counts too, since it may have hidden a no; one without a word on it, such as the
+    calls of a turn that was stopped or one that failed, takes no earlier no back.
+    """
+    for made, result in reversed(list(messages.answered_calls(said))):
+        if made["name"] != call.call["name"] or not _like(made.get("input"), call):
+            continue
+        if "outcome" in result or result["status"] == "success":
+            return "outcome" in result
     return False
+
+
+def _like(arguments: Any, call: Call) -> bool:
+    """Messages hold what the model called with, before hooks changed it."""
+    return _same(arguments, call.arguments) or _same(arguments, call.call.get("input") or {})
 
 
 def _same(one: Any, other: Any) -> bool:

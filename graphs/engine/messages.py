@@ -6,7 +6,8 @@ A block is `{"text": …}`, `{"toolUse": {"toolUseId", "name", "input"}}` or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from graphs.engine import canonical
@@ -107,6 +108,14 @@ def since_prompt(said: Sequence[Message]) -> Sequence[Message]:
     """What was said since a person last said something, with that; all of it where nobody did."""
     found = (at for at in reversed(range(len(said))) if said[at].role == "user" and not said[at].tool_results)
     return said[next(found, 0) :]
+
+
+def answered_calls(said: Sequence[Message]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each tool call with its result, in their order. Models repeat the ids of calls, which are told apart within one
+    reply only: a call's result is the one in the message that follows it."""
+    for asked, told in pairwise(said):
+        results = {one["toolUseId"]: one for one in told.tool_results}
+        yield from ((one, results[one["toolUseId"]]) for one in asked.tool_calls if one["toolUseId"] in results)
 
 
 def _block(given: Any, where: str) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import pytest
 
 from graphs.agents.agent import Agent
 from graphs.agents.models import ScriptedModel, ToolCall
+from graphs.agents.teams.builder import GraphBuilder
+from graphs.agents.teams.swarm import Swarm
 from graphs.agents.trust import GATE
 from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.ports import ThreadRef
@@ -117,6 +119,54 @@ async def test_a_predicate_decides_which_calls_are_asked_about_once_each(store: 
     assert [one.metadata["arguments"]["path"] for one in paused.interrupts] == ["b/c"] and disk.deleted == ["a"]
     await resume(graph, store, {"keeper": {"approved": True}})
     assert sorted(asked) == ["a", "b/c"] and sorted(disk.deleted) == ["a", "b/c"]
+
+
+def reply(question: Any, **response: Any) -> dict[str, Any]:
+    return {"interruptResponse": {"interruptId": question.id, "response": response}}
+
+
+def looping(agent: Agent) -> Any:
+    """A team whose member comes again until it has said that it is done."""
+    builder = GraphBuilder().add_node(agent).set_entry_point("keeper")
+    builder.add_node(Agent("watcher", ScriptedModel(["Look again."])))
+    builder.add_edge("keeper", "watcher", condition=lambda state: "More." in str(state.results["keeper"].result))
+    return builder.add_edge("watcher", "keeper").build()
+
+
+ALONE_OR_IN_A_TEAM = {
+    "agent": lambda agent: agent,
+    "swarm of one": lambda agent: Swarm([agent]),
+    "swarm": lambda agent: Swarm([agent, Agent("other", ScriptedModel(["Nothing."]))]),
+    "builder": lambda agent: GraphBuilder().add_node(agent).set_entry_point("keeper").build(),
+    "loop": looping,
+}
+
+
+@pytest.mark.parametrize("made", ALONE_OR_IN_A_TEAM)
+async def test_z54_a_no_stays_a_no_in_the_next_turn_whatever_was_trusted_beside_it(made: str) -> None:
+    disk = Disk()
+    says = [[delete("a", "1"), delete("secret", "2")], "One.", delete("b"), delete("secret"), "Two."]
+    keeper = Agent("keeper", ScriptedModel(says), tools=[disk.delete], approve=["delete"])
+    called = ALONE_OR_IN_A_TEAM[made](keeper)
+    first, second = (await called.invoke_async("go")).interrupts
+    no = {"approved": False, "reason": "never"}
+    assert not (await called.invoke_async([reply(first, **yes()), reply(second, **no)])).interrupts
+    again = await called.invoke_async("again")
+    assert [one.metadata["arguments"] for one in again.interrupts] == [{"path": "secret"}] and disk.deleted == [
+        "a",
+        "b",
+    ]
+    await called.invoke_async([reply(again.interrupts[0], approved=True)])
+    assert disk.deleted == ["a", "b", "secret"]
+
+
+async def test_z54_a_no_stays_a_no_at_a_later_visit_of_a_loop() -> None:
+    disk = Disk()
+    says = [[delete("a", "1"), delete("secret", "2")], "More.", delete("secret"), "Done."]
+    team = looping(Agent("keeper", ScriptedModel(says), tools=[disk.delete], approve=["delete"]))
+    first, second = (await team.invoke_async("go")).interrupts
+    later = await team.invoke_async([reply(first, **yes()), reply(second, approved=False, reason="never")])
+    assert [one.metadata["arguments"] for one in later.interrupts] == [{"path": "secret"}] and disk.deleted == ["a"]
 
 
 def _answer(tasks: Any, value: Any) -> Any:
