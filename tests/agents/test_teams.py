@@ -50,6 +50,12 @@ def hands(to: str, message: str = "go on", id: str = "hand-1", **more: Any) -> T
     return ToolCall("handoff_to_agent", {"agent_name": to, "message": message, **more}, id)
 
 
+@tool
+def note(text: str) -> str:
+    """Note something."""
+    return f"noted {text}"
+
+
 def asking(name: str) -> Agent:
     """An agent whose tool asks."""
 
@@ -152,6 +158,47 @@ async def test_a_swarm_s_next_prompt_begins_with_its_first_member_again() -> Non
 def test_a_swarm_of_no_agents_or_twins_is_refused(nodes: Any) -> None:
     with pytest.raises(DefinitionError):
         Swarm(nodes)
+
+
+@pytest.mark.parametrize("id", ["hand-1", "note-1"])
+async def test_h28_a_rejected_handover_never_happens_also_where_the_model_repeats_a_call_s_id(id: str) -> None:
+    first = says("a", hands("b"), ToolCall("note", {"text": "t"}, id), "I finish.", tools=[note], approve=["handoff*"])
+    swarm = Swarm([first, says("b", "PAID")])
+    done = await swarm.invoke_async(respond(await swarm.invoke_async("go"), {"approved": False, "reason": "No."}))
+    assert (done.execution_order, done.output) == (("a",), "I finish.")
+
+
+@pytest.mark.parametrize("id", ["hand-1", "note-1"])
+async def test_h28_a_handover_happens_also_where_a_later_call_of_the_same_id_fails(id: str) -> None:
+    swarm = Swarm([says("a", hands("b"), ToolCall("note", {}, id), "Over.", tools=[note]), says("b", "PAID")])
+    done = await swarm.invoke_async("go")
+    assert (done.execution_order, done.output) == (("a", "b"), "PAID")
+
+
+@pytest.mark.parametrize("gated", ["b", "c"])
+async def test_h29_of_two_handovers_of_one_reply_only_the_first_that_is_made_succeeds_also_over_a_pause(
+    gated: str,
+) -> None:
+    first = says(
+        "a",
+        [hands("b", id="1"), hands("c", id="2")],
+        "Over.",
+        approve=[lambda name, given: given.get("agent_name") == gated],
+    )
+    swarm = Swarm([first, says("b", "b did it"), says("c", "c did it")])
+    done = await swarm.invoke_async(respond(await swarm.invoke_async("go"), {"approved": True}))
+    went = "c" if gated == "b" else "b"
+    assert done.execution_order == ("a", went)
+    told = {one["toolUseId"]: one["status"] for one in first.model.seen[-1][-1].tool_results}  # type: ignore[union-attr]
+    assert told == ({"1": "success", "2": "error"} if went == "b" else {"1": "error", "2": "success"})
+
+
+async def test_h28_a_handover_goes_to_whom_the_reviewer_made_it_go() -> None:
+    writer = says("c", lambda said: said[-1].text())
+    swarm = Swarm([says("a", hands("b"), "Over.", approve=["handoff*"]), says("b", "b did it"), writer])
+    edited = {"approved": True, "arguments": {"agent_name": "c", "message": "mind the date"}}
+    done = await swarm.invoke_async(respond(await swarm.invoke_async("go"), edited))
+    assert done.execution_order == ("a", "c") and "a hands over to you: mind the date" in str(done.output)
 
 
 # Graphs of agents

@@ -113,13 +113,27 @@ def _handover(name: str, others: dict[str, Agent], most: int) -> Tool:
 
 
 def handed(run: AgentRun) -> dict[str, Json] | None:
-    """The first handover that a run has made since its prompt, or None: its agent, message and context."""
-    results = {one["toolUseId"]: one["status"] for message in run.messages[run.known :] for one in message.tool_results}
-    for message in run.messages[run.known :]:
-        for call in message.tool_calls:
-            if call["name"] == HAND_OVER and results.get(call["toolUseId"]) == "success":
-                return {"from": run.name, **call["input"]}
+    """The first handover that a run has made since its prompt, or None: its agent, message and context.
+
+    Read from the journal, by the place of each call: a model may repeat the ids of its calls, a reviewer may have
+    changed what they were called with, and a pass that fired again finds what the one before it did.
+    """
+    replies = [one for one in run.messages[run.known :] if one.role == "assistant"]
+    for turn, reply in enumerate(replies):
+        for index, call in enumerate(reply.tool_calls):
+            if call["name"] == HAND_OVER and (given := _made(run, f"tool:{turn}.{index}", call["input"])) is not None:
+                return {"from": run.name, **given}
     return None
+
+
+def _made(run: AgentRun, place: str, proposed: Json) -> Json | None:
+    """What a call was made with that succeeded; what hooks made of its result counts."""
+    call, after = (run.ctx.journal.effect(f"{place}/{one}", 0) for one in ("call", "after"))
+    if call is None or call.state != "done":
+        return None
+    settled = call.value if isinstance(call.value, dict) else {}
+    told = after.value["result"] if after is not None and after.state == "done" else settled
+    return settled.get("arguments", proposed) if told.get("status", "success") == "success" else None
 
 
 def _after(run: AgentRun | None) -> dict[str, Json]:
