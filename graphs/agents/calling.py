@@ -159,7 +159,8 @@ class Call:
 
     async def _must_confirm(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
         for predicate in self.box.predicates:
-            said = predicate(tool.name, canonical.copy(dict(arguments)))
+            more = {"agent": self.agent} if "agent" in inspect.signature(predicate).parameters else {}
+            said = predicate(tool.name, canonical.copy(dict(arguments)), **more)
             if await said if inspect.isawaitable(said) else said:
                 return True
         return await self._requires(tool, arguments)

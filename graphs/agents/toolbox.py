@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,8 +15,9 @@ from graphs.engine.hooks import HookRegistry
 #: A model that proposes a call which people have rejected so often is stopped instead of asking for ever (E10).
 MAX_REJECTIONS = 3
 CONCURRENT, SEQUENTIAL = "concurrent", "sequential"
-#: A name pattern, or a predicate of the tool's name and its arguments, plain or async.
-Rule = str | Callable[[str, Mapping[str, Any]], Any]
+#: A name pattern, or a predicate of the tool's name and its arguments, plain or async. One that has a parameter `agent`
+#: is given the agent as it runs, too, so that it can decide by what was done before (`agent.state`).
+Rule = str | Callable[..., Any]
 
 
 class Toolbox:

@@ -9,11 +9,14 @@ from typing import Any
 from graphs.agents.agent import Agent
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.named import configured_or
+from graphs.agents.run import AgentRun
+from graphs.agents.state import AgentValues
 from graphs.agents.tool_context import ToolContext
+from graphs.agents.toolbox import SEQUENTIAL
 from graphs.agents.tools import tool
 from graphs.engine.messages import Message, since_prompt
 
-#: Up to this amount nobody is asked.
+#: Up to this amount for an order, over a whole conversation, nobody is asked.
 LIMIT = 50
 #: Stands for the shop's own database.
 ORDERS: Mapping[str, dict[str, Any]] = {
@@ -33,7 +36,7 @@ def look_up_order(order: str) -> dict[str, Any]:
 def refund(tool_context: ToolContext, order: str, amount: float) -> str:
     """Pay an amount back for an order, in all no more than was paid for it."""
     state = tool_context.agent.state
-    before = state.get(f"repaid {order}") or 0
+    before = repaid(state, order)
     left = ORDERS.get(order, {"paid": 0})["paid"] - before
     if not 0 < amount <= left:
         raise ValueError(f"{left:.2f} is left to pay back for {order}; {amount:.2f} cannot be paid back")
@@ -41,10 +44,17 @@ def refund(tool_context: ToolContext, order: str, amount: float) -> str:
     return f"{amount:.2f} was paid back for {order}."
 
 
-def is_large(name: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether a person must agree to this call; an amount that cannot be read is a large one."""
+def repaid(state: AgentValues, order: Any) -> float:
+    """What was paid back for an order before."""
+    return float(state.get(f"repaid {order}") or 0)
+
+
+def is_large(name: str, arguments: Mapping[str, Any], agent: AgentRun) -> bool:
+    """Whether a person must agree to this call: with what was paid back for the order before, so that no large refund
+    is paid in small ones. An amount that cannot be read is a large one."""
     amount = arguments.get("amount")
-    return name == "refund" and not (isinstance(amount, (int, float)) and amount <= LIMIT)
+    small = isinstance(amount, (int, float)) and repaid(agent.state, arguments.get("order")) + amount <= LIMIT
+    return name == "refund" and not small
 
 
 def reply(messages: Sequence[Message]) -> str | ToolCall:
@@ -80,7 +90,9 @@ root_agent = Agent(
     "You help customers with their orders. Look an order up before you refund it.",
     tools=[look_up_order, refund],
     approve=[is_large],
-    description=f"Looks up orders and refunds them; a person agrees to each refund over {LIMIT}.",
+    # Each refund is decided about with what those before it in the same reply have paid.
+    execution=SEQUENTIAL,
+    description=f"Looks up orders and refunds them; a person agrees to what is over {LIMIT} for an order.",
     queue="payments",
 )
 root_agent.title = "Talk to customer support"

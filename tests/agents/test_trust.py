@@ -10,6 +10,8 @@ from graphs.agents.agent import Agent
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.teams.builder import GraphBuilder
 from graphs.agents.teams.swarm import Swarm
+from graphs.agents.tool_context import ToolContext
+from graphs.agents.tools import tool
 from graphs.agents.trust import GATE
 from graphs.engine.graph import CompiledGraph, Graph
 from graphs.engine.ports import ThreadRef
@@ -119,6 +121,25 @@ async def test_a_predicate_decides_which_calls_are_asked_about_once_each(store: 
     assert [one.metadata["arguments"]["path"] for one in paused.interrupts] == ["b/c"] and disk.deleted == ["a"]
     await resume(graph, store, {"keeper": {"approved": True}})
     assert sorted(asked) == ["a", "b/c"] and sorted(disk.deleted) == ["a", "b/c"]
+
+
+async def test_a_predicate_that_takes_the_agent_sees_what_its_tools_keep() -> None:
+    disk = Disk()
+
+    @tool(context=True)
+    def count(tool_context: ToolContext) -> int:
+        """Count."""
+        state = tool_context.agent.state
+        state.set("count", (state.get("count") or 0) + 1)
+        return int(state.get("count"))
+
+    def late(name: str, arguments: Any, *, agent: Any) -> bool:
+        return name == "delete" and agent.state.get("count") is not None
+
+    says = ScriptedModel([delete("a"), ToolCall("count"), delete("b"), "Done."])
+    agent = Agent("keeper", says, tools=[disk.delete, count], approve=[late])
+    (question,) = (await agent.invoke_async("go")).interrupts
+    assert question.metadata["arguments"] == {"path": "b"} and disk.deleted == ["a"]
 
 
 def reply(question: Any, **response: Any) -> dict[str, Any]:

@@ -68,6 +68,34 @@ def test_support_pays_nothing_back_twice() -> None:
     assert agent.state.get() == {"repaid A-4698": 19.9}
 
 
+def refunding(*replies: Any) -> Any:
+    """The shipped agent, with a model that calls as it is told to."""
+    agent = fresh(support.root_agent)
+    agent.model = ScriptedModel([*replies, "Done."])
+    return agent
+
+
+SMALL = ToolCall("refund", {"order": "A-4721", "amount": 45.0})
+
+
+@pytest.mark.parametrize("replies", [[SMALL] * 4, [[SMALL] * 4]], ids=["one after the other", "in one reply"])
+def test_support_asks_before_small_refunds_of_an_order_come_to_a_large_one(replies: list[Any]) -> None:
+    agent = refunding(*replies)
+    asked = agent("All of it, in small pieces")
+    assert [one.metadata["arguments"] for one in asked.interrupts] == [SMALL.input]
+    assert agent.state.get() == {"repaid A-4721": 45.0}
+    assert answered(agent, asked, approved=False, reason="Too much").stop_reason == "interrupt"
+    assert agent.state.get() == {"repaid A-4721": 45.0}
+
+
+def test_support_counts_what_was_paid_back_for_an_order_in_earlier_turns_and_for_no_other() -> None:
+    agent = refunding(SMALL, "Paid.", ToolCall("refund", {"order": "A-4698", "amount": 19.9}), "Paid.", SMALL)
+    assert not agent("45 of it").interrupts and not agent("And the light").interrupts
+    asked = agent("45 more")
+    assert answered(agent, asked, approved=True).stop_reason == "end_turn"
+    assert agent.state.get() == {"repaid A-4721": 90.0, "repaid A-4698": 19.9}
+
+
 # Operations
 
 
