@@ -20,8 +20,9 @@ from graphs.agents.tools import tool
 from graphs.engine.errors import DefinitionError
 from graphs.engine.graph import Graph
 from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
-from graphs.engine.ports import ThreadRef
+from graphs.engine.ports import Commit, Delta, ThreadRef
 from graphs.engine.runner import GraphRunner
+from graphs.engine.statuses import ThreadStatus
 from tests.agents.files import DELETE, Disk, Gate, keeper
 from tests.engine.runs import resume, start
 
@@ -416,6 +417,30 @@ async def test_a_handover_that_never_took_place_is_forgotten_with_its_turn() -> 
     assert (await swarm.invoke_async(respond(await swarm.invoke_async("first"), "n"))).status is Status.CANCELLED
     again = await swarm.invoke_async("second")
     assert (again.execution_order, list(again.results), heard) == (("a",), ["a"], ["second"])
+
+
+async def test_h41_a_turn_s_result_names_nobody_who_was_cancelled_in_an_earlier_one() -> None:
+    first = says("a", hands("b"), "Over.", hands("c"), "Over.")
+    swarm = Swarm([first, says("b"), says("c")], hooks=[NodeGate("b", "c")])
+    for name in ("b", "c"):
+        done = await swarm.invoke_async(respond(await swarm.invoke_async(f"ask {name}"), "n"))
+        assert (done.status, done.execution_order, list(done.results)) == (Status.CANCELLED, ("a", name), ["a", name])
+        assert (done.results[name].status, done.results["a"].status) == (Status.CANCELLED, Status.COMPLETED)
+        assert done.output == "Over."
+
+
+async def test_h41_a_member_that_failed_in_a_turn_that_was_given_up_is_not_in_the_next_one() -> None:
+    def fails(said: Any) -> str:
+        raise ConnectionError("gone")
+
+    swarm = Swarm([says("a", hands("b"), "Over.", hands("c"), "Over."), says("b", fails), says("c", fails)])
+    assert list((await swarm.invoke_async("one")).results) == ["a", "b"]
+    store, snapshot = swarm.session.checkpointer, await swarm.session.snapshot()
+    assert snapshot is not None
+    gone = Commit(snapshot.step + 1, ThreadStatus.CANCELLED, Delta(), lambda: snapshot.cells)
+    await store.commit(snapshot.ref, gone)
+    failed = await swarm.invoke_async("two")
+    assert (failed.status, failed.execution_order, list(failed.results)) == (Status.FAILED, ("a", "c"), ["a", "c"])
 
 
 async def test_a_team_comes_to_what_its_last_member_says_also_as_a_part_of_another_graph(store: Store) -> None:

@@ -20,7 +20,7 @@ from graphs.engine.scopes import Scope
 from graphs.engine.state import Channel, StateView
 from graphs.engine.statuses import TaskStatus
 
-#: State channels of a team: the prompt, who has run, whom the last one handed over to, and with what.
+#: State channels of a team: the prompt, who has run or was stopped, whom the last one handed over to, and with what.
 TASK, ORDER, NEXT, HANDOFF = "task", "order", "next", "handoff"
 #: Makes a member's prompt of the team's state and what its node was given.
 Prompt = Callable[[StateView, str, Json], Json]
@@ -68,7 +68,14 @@ class Member:
             self.queue = executor.queue
 
     async def run_node(self, ctx: Context, value: Any) -> Event:
-        """Its output, and what the team's state learns of it."""
+        """Its output, and what the team's state learns of it; of one that is stopped, that its turn came to it."""
+        try:
+            return await self._run(ctx, value)
+        except TaskEnded as stopped:
+            stopped.writes[ORDER] = [self.name]
+            raise
+
+    async def _run(self, ctx: Context, value: Any) -> Event:
         await self._ask_hooks(ctx, value)
         prompt = self.prompt(ctx.state, self.name, value)
         run = self.executor.running(ctx) if isinstance(self.executor, Agent) else None

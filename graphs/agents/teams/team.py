@@ -15,13 +15,13 @@ from graphs.agents.telling import heard
 from graphs.agents.tools import Tool
 from graphs.engine import messages
 from graphs.engine.blocking import blocking
-from graphs.engine.cells import channel
+from graphs.engine.cells import channel, spell
 from graphs.engine.context import Context
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.journal import open_questions
 from graphs.engine.ports import Snapshot, TaskKey, TaskResult
 from graphs.engine.results import GraphRunResult
-from graphs.engine.statuses import TaskStatus, ThreadStatus
+from graphs.engine.statuses import TaskStatus
 
 _ENDED = {
     TaskStatus.FINISHED: Status.COMPLETED,
@@ -29,6 +29,7 @@ _ENDED = {
     TaskStatus.REJECTED: Status.REJECTED,
     TaskStatus.FAILED: Status.FAILED,
 }
+_STOPPED = (Status.CANCELLED, Status.REJECTED)
 _REASONS = {Status.COMPLETED: "end_turn", Status.INTERRUPTED: "interrupt"}
 
 
@@ -86,21 +87,20 @@ class Team:
         snapshot = await self.session.snapshot()
         assert snapshot is not None
         order: list[str] = _value(snapshot, ORDER) or []
-        results = await self._node_results(snapshot, result, order)
+        results = await self._node_results(snapshot, order)
         ran = [*order, *(name for name, one in results.items() if name not in order and _has_run(one))]
+        finished = [name for name in order if name not in results or results[name].status not in _STOPPED]
         return MultiAgentResult(
             Status.of(result.status),
             results,
             result.interrupts,
             tuple(ran),
-            _value(snapshot, result_channel(order[-1])) if order else result.output,
+            _value(snapshot, result_channel(finished[-1])) if finished else result.output,
             result.error,
             result.thread_id,
         )
 
-    async def _node_results(
-        self, snapshot: Snapshot, result: GraphRunResult, order: Sequence[str]
-    ) -> dict[str, NodeResult]:
+    async def _node_results(self, snapshot: Snapshot, order: Sequence[str]) -> dict[str, NodeResult]:
         visits = {name: snapshot.cells.get(f"visit:{name}") for name in self.members}
         keys = [TaskKey(name, found[0]) for name, found in visits.items() if found]
         ended = await self.session.checkpointer.results(snapshot.ref, keys)
@@ -108,9 +108,8 @@ class Team:
         for key in keys:
             asked = open_questions(snapshot.tasks[key]) if key in snapshot.tasks else []
             task = ended.get(key)
-            # One that was stopped in an earlier turn stopped that turn; a turn that is completed stopped nobody.
-            stopped = result.status is not ThreadStatus.COMPLETED and task and task.status is not TaskStatus.FINISHED
-            if asked or (task is not None and (key.path in order or stopped)):
+            # What an earlier turn left is none of this one: who ran is in the order, who failed in it still stands.
+            if asked or (task is not None and (key.path in order or f"task:{spell(key)}" in snapshot.cells)):
                 found[key.path] = self._node_result(snapshot, key.path, task, asked)
         return found
 
