@@ -63,9 +63,9 @@ class Call:
         self._leave_waiting()
         tool = self.box.tools.get(self.call["name"])
         if tool is None:
-            return await self._close(self._result("error", f"There is no tool named {self.call['name']!r}."))
+            return await self._close(self._result("error", unknown_text(self.call["name"])))
         if self.call.get("broken"):
-            return await self._close(self._result("error", _broken(tool, self.call["broken"])))
+            return await self._close(self._result("error", broken_text(tool.name, self.call["broken"])))
         if not self._settled():
             refused = await self._refused(tool)
             if refused is not None:
@@ -207,11 +207,9 @@ class Call:
 
     async def _ended(self, tool: Tool) -> dict[str, Json]:
         try:
-            return {"status": "success", "content": canonical.encode(await self._called(tool), tool.name)}
-        except GraphInterrupt as pause:
-            if pause.interrupt.id in self.ctx.raised:
-                raise
-            return {"status": "success", "content": self._deferred(pause.interrupt)}
+            return {"status": "success", "content": canonical.encode(await self._answered(tool), tool.name)}
+        except GraphInterrupt:
+            raise
         except TaskEnded as ended:
             text = ended.text or f"The call of {tool.name} was {ended.status}."
             return {"status": "error", "content": text, "outcome": str(ended.status)}
@@ -221,6 +219,14 @@ class Call:
             if self.ctx.fault is not None or self.ctx.store_error is not None:
                 raise
             return self._failed(error)
+
+    async def _answered(self, tool: Tool) -> Any:
+        try:
+            return await self._called(tool)
+        except GraphInterrupt as pause:
+            if pause.interrupt.id in self.ctx.raised:
+                raise
+            return self._deferred(pause.interrupt)
 
     async def _called(self, tool: Tool) -> Any:
         limit = tool.timeout if tool.timeout is not None else self.box.timeout
@@ -296,5 +302,11 @@ class Call:
         return {**result, "outcome": str(outcome)} if outcome is not None else result
 
 
-def _broken(tool: Tool, given: str) -> str:
-    return f"The arguments of {tool.name} were no JSON object, so it was not called: {given:.200}"
+def broken_text(name: str, given: str) -> str:
+    """What the model is told of a call with arguments that could not be read."""
+    return f"The arguments of {name} were no JSON object, so it was not called: {given:.200}"
+
+
+def unknown_text(name: str) -> str:
+    """What the model is told of a call of a tool that there is not."""
+    return f"There is no tool named {name!r}."

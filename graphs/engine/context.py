@@ -197,8 +197,7 @@ class Context:
         self.fault = None
         self.scope = Scope(self)
         self.over = False
-        decided = [one for one in self.journal.questions() if one.decision is not None]
-        replies = [one for one in decided if one.style == "request_human_input"]
+        replies = [one for one in self.journal.questions() if one.decision is not None and _asked_by_node(one)]
         self.metadata = {REPLY_KEY: answers.delivered(replies[-1])} if replies else {}
 
     async def see_children_through(self) -> None:
@@ -308,6 +307,12 @@ async def _seen_through(write: asyncio.Future[None]) -> asyncio.CancelledError |
         except asyncio.CancelledError as error:
             deadline = error
     return deadline
+
+
+def _asked_by_node(question: Interrupt) -> bool:
+    """Whether its reply is the node's. What a tool asked is the tool's: a cancellation of it ends that call alone, and
+    would end the whole task if it were delivered to the node."""
+    return question.style == "request_human_input" and question.tool_call_id is None
 
 
 def _name_of(draft: Interrupt) -> str:
