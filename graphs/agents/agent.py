@@ -13,7 +13,7 @@ from graphs.agents.models import Model
 from graphs.agents.named import resolve
 from graphs.agents.outcomes import agent_result, conversation, state_of
 from graphs.agents.results import AgentResult
-from graphs.agents.run import AgentRun, prompt_of
+from graphs.agents.run import AgentRun, holds_conversation, prompt_of
 from graphs.agents.sessions import AgentInput, Session, SessionManager
 from graphs.agents.state import AgentValues
 from graphs.agents.structured import OutputSchema
@@ -104,7 +104,8 @@ class Agent:
 
     def given_up(self, state: StateView, value: Any, record: TaskRecord, how: str) -> Mapping[str, Json]:
         """What its channels are written with where its task was given up: what was said and done is not forgotten."""
-        return left_over(self, state, prompt_of(value), record, how)
+        opening = [] if holds_conversation(value, state) else [prompt_of(value)]
+        return left_over(self, state, opening, record, how)
 
     def by_itself(self, channel: str = "messages") -> tuple[Agent, dict[str, Channel]]:
         """The same agent as one that keeps its conversation in a state channel, and the channels it then needs."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphs.agents.approvals import verdict_of
 from graphs.agents.asked_hooks import NO
+from graphs.agents.calling import broken_text, unknown_text
 from graphs.agents.models import REPLY
 from graphs.agents.state import AgentValues, kept_state, replayed, state_channel
 from graphs.agents.tools import LongRunningFunctionTool
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
     from graphs.agents.agent import Agent
 
 
-def left_over(agent: Agent, state: StateView, prompt: Message, record: TaskRecord, how: str) -> dict[str, Json]:
+def left_over(
+    agent: Agent, state: StateView, opening: Sequence[Message], record: TaskRecord, how: str
+) -> dict[str, Json]:
     """What the channels of an agent that keeps its conversation are written with for a task that was given up.
 
-    `how` is the status of its thread: rejected or cancelled.
+    `opening` is what the thread had not kept of the conversation before; `how` is rejected or cancelled.
     """
     if not agent.remembers:
         return {}
     given_up = _GivenUp(agent, record, how)
-    written: dict[str, Json] = {agent.remembers: [prompt, *given_up.said(), stopped(how)]}
+    written: dict[str, Json] = {agent.remembers: [*opening, *given_up.said(), stopped(how)]}
     values = AgentValues(kept_state(state, agent.name) or agent.initial_state)
     replayed(values, record.journal)
     return {**written, state_channel(agent.name): values.get()} if values.changed else written
@@ -72,19 +75,40 @@ class _GivenUp:
         cancelled = self._value(f"{place}/before").get("cancel") or self._value(f"batch:{turn}/before").get("cancel")
         if cancelled:
             return {**tool_result(id, "error", cancelled), "outcome": str(Outcome.CANCELLED)}
-        status, content = self._made(place, call)
-        return tool_result(id, status, content)
+        status, content, *outcome = self._made(place, call)
+        result = tool_result(id, status, content)
+        return {**result, "outcome": outcome[0]} if outcome else result
 
-    def _made(self, place: str, call: Mapping[str, Any]) -> tuple[str, Json]:
+    def _made(self, place: str, call: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Status and content of its result, and the outcome where it ended by one."""
         entry = self.entries.get(f"{place}/call")
-        if entry is None:
-            return "error", f"Not called: the turn was {self.how} before."
-        if entry.state != "done":
+        if entry is None and not self._began(place):
+            return "error", self._why_not(call)
+        if entry is None or entry.state != "done":
             return "error", f"It is not known whether this call was made: the turn was {self.how} in it."
-        if isinstance(self.agent.tools.get(call["name"]), LongRunningFunctionTool):
-            return self._given(place)
         made = entry.value
-        return (made["status"], made["content"]) if isinstance(made, dict) and "status" in made else ("success", made)
+        if not isinstance(made, dict) or "status" not in made:
+            return "success", made
+        if made["status"] == "success" and self._waits(place, call):
+            return self._given(place)
+        return (made["status"], made["content"], *([made["outcome"]] if "outcome" in made else []))
+
+    def _began(self, place: str) -> bool:
+        """Whether a call without an end did anything: what it asked and settled itself stands inside of its place."""
+        inside = f"{place}/call.0/"
+        return any(key.startswith(inside) for key in (*self.entries, *self.questions))
+
+    def _why_not(self, call: Mapping[str, Any]) -> str:
+        if call.get("broken"):
+            return broken_text(call["name"], call["broken"])
+        if call["name"] not in self.agent.tools:
+            return unknown_text(call["name"])
+        return f"Not called: the turn was {self.how} before."
+
+    def _waits(self, place: str, call: Mapping[str, Any]) -> bool:
+        return f"{place}/wait" in self.questions or isinstance(
+            self.agent.tools.get(call["name"]), LongRunningFunctionTool
+        )
 
     def _given(self, place: str) -> tuple[str, Json]:
         """What a person gave; what the tool's body gave is nothing that a model may see (Z46)."""
@@ -97,11 +121,3 @@ class _GivenUp:
     def _value(self, key: str) -> Mapping[str, Any]:
         entry = self.entries.get(key)
         return entry.value if entry is not None and entry.state == "done" and isinstance(entry.value, dict) else {}
-
-
-def closed(said: Sequence[Message], how: str) -> list[Message]:
-    """Messages of a turn that ended early, its last calls answered where they were not, and how it ended."""
-    last = said[-1].tool_calls if said else []
-    text = f"Not called: the turn was {how} before."
-    results = [{"toolResult": tool_result(one["toolUseId"], "error", text)} for one in last]
-    return [*said, *([Message.tool_result_message(results)] if results else []), stopped(how)]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphs.agents.batch import Batch, stop_repeated
 from graphs.agents.calling import hooks_of
-from graphs.agents.given_up import closed
 from graphs.agents.hooks import (
     AfterInvocationEvent,
     AfterModelCallEvent,
@@ -28,6 +27,7 @@ from graphs.engine.hooks import HookEvent
 from graphs.engine.messages import Message
 from graphs.engine.ports import JournalEntry, Json
 from graphs.engine.scopes import Scope
+from graphs.engine.state import StateView
 
 if TYPE_CHECKING:
     from graphs.agents.agent import Agent
@@ -64,11 +64,6 @@ class AgentRun:
         self.hooks = hooks_of(agent.toolbox, ctx)
         self._scope = Scope(ctx)
 
-    @property
-    def tool_names(self) -> list[str]:
-        """The names of its tools."""
-        return list(self.agent.tools)
-
     async def run(self, value: Any) -> Json:
         """The output: the text of the model's last reply, or what fits the agent's schema."""
         await self.agent.toolbox.open()
@@ -78,7 +73,9 @@ class AgentRun:
             ended.result = await self._converse(value)
             return ended.result
         except TaskEnded as stopped:
-            stopped.writes |= self._left(stopped.status)
+            # What was said and done is in the journal (`given_up`); a change that no hook or tool settled is here only.
+            if self.agent.remembers and self.state.changed:
+                stopped.writes[state_channel(self.name)] = self.state.get()
             raise
         finally:
             await self._fire(ended)
@@ -124,20 +121,13 @@ class AgentRun:
     async def _open(self, value: Any) -> int:
         """Begin with what was said before and the prompt; how many of the messages the thread has already."""
         channel = self.agent.remembers
-        if isinstance(value, Mapping) and "messages" in value and "messages" in self.ctx.state:
+        if holds_conversation(value, self.ctx.state):
             self.messages = messages.read(self.ctx.state["messages"])
             return len(self.messages)
         before = messages.read(self.ctx.state.get(channel)) if channel else []
         self.messages = [*before, prompt_of(value)]
         await self._tell_added("prompt", 0, self.messages[-1])
         return len(before) if channel else len(self.messages)
-
-    def _left(self, how: str) -> dict[str, Json]:
-        """What is kept of a pass that ends its task as rejected or cancelled: its messages, its calls answered."""
-        if not self.agent.remembers or not self.messages:
-            return {}
-        left: dict[str, Json] = {self.agent.remembers: closed(self.messages[self.known :], how)}
-        return {**left, state_channel(self.name): self.state.get()} if self.state.changed else left
 
     def _keep(self, known: int) -> None:
         channel = self.agent.remembers or "messages"
@@ -235,6 +225,11 @@ def turn_of(key: str) -> int:
     kind, _, rest = head.partition(":")
     number = rest.partition(".")[0]
     return int(number) if kind in ("tool", "batch") and number.isdecimal() else -1
+
+
+def holds_conversation(value: Any, state: StateView) -> bool:
+    """Whether a node's input is the whole conversation so far, which its thread keeps already (T31)."""
+    return isinstance(value, Mapping) and "messages" in value and "messages" in state
 
 
 def prompt_of(value: Any) -> Message:

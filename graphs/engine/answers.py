@@ -26,7 +26,8 @@ _SCHEMALESS_REJECT = frozenset({"request_human_input", "ask", "interrupt", "hook
 class TaskEnded(BaseException):
     """Ends the task that asked, as cancelled or rejected; a BaseException, so that node code lets it through.
 
-    Nothing that the task wrote is applied, but for what a body that knows better adds to `writes`, by channel.
+    Nothing that the task wrote is applied, but for what its body tells of it (`given_up`) or adds to `writes`, by
+    channel.
     """
 
     def __init__(self, status: TaskStatus, text: str = "") -> None:

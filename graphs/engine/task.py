@@ -20,6 +20,7 @@ from graphs.engine.ports import Json, TaskRecord, TaskResult
 from graphs.engine.state import encoded
 from graphs.engine.statuses import TaskStatus
 from graphs.engine.superstep import Ran
+from graphs.engine.turns import kept_by
 
 _MAX_TRACEBACK = 8_000
 
@@ -199,7 +200,9 @@ class TaskRun:
 
     def _ended(self, ended: TaskEnded) -> Ran:
         result = self._result(ended.status, Collected(output=ended.text or None))
-        return Ran(self.task, replace(result, writes=tuple(encoded(ended.writes).items())))
+        view = self.host.machine.view(self.task.frame)
+        kept = kept_by(self.node.body, view, self.task.input, self.journal.record, ended.status)
+        return Ran(self.task, replace(result, writes=tuple(encoded({**kept, **ended.writes}).items())))
 
     async def _told(self, error: Exception) -> Ran:
         try:

@@ -9,7 +9,8 @@ from typing import Any
 from graphs.engine import events, superstep
 from graphs.engine.graph import CompiledGraph
 from graphs.engine.machine import Machine
-from graphs.engine.ports import Commit, Json, Snapshot
+from graphs.engine.ports import Commit, Json, Snapshot, TaskRecord
+from graphs.engine.state import StateView
 from graphs.engine.statuses import ThreadStatus
 
 #: The ends that a next turn may follow; what failed is retried instead.
@@ -53,8 +54,18 @@ def _left(machine: Machine, snapshot: Snapshot) -> dict[str, Json]:
     in it (`given_up`). Those of nested graphs end with their frame."""
     written: dict[str, Json] = {}
     for task in sorted(machine.tasks.values(), key=lambda one: one.sort_key):
-        tell = getattr(task.place.node.body, "given_up", None)
         record = snapshot.tasks.get(task.key)
-        if tell is not None and record is not None and task.frame is machine.root:
-            written |= tell(machine.view(task.frame), task.input, record, str(snapshot.status))
+        if record is not None and task.frame is machine.root:
+            view = machine.view(task.frame)
+            written |= kept_by(task.place.node.body, view, task.input, record, snapshot.status)
+    return written
+
+
+def kept_by(body: Any, state: StateView, input: Json, record: TaskRecord, how: str) -> Mapping[str, Json]:
+    """What a task that was rejected or cancelled writes all the same, where its body has a `given_up` to say so.
+
+    `how` is the status.
+    """
+    tell = getattr(body, "given_up", None)
+    written: Mapping[str, Json] = {} if tell is None else tell(state, input, record, str(how))
     return written

@@ -5,17 +5,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from graphs.agents.agent import Agent
+from graphs.agents.hooks import BeforeModelCallEvent
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.results import Status
 from graphs.agents.teams.builder import GraphBuilder
 from graphs.agents.tool_context import ToolContext
 from graphs.agents.tools import LongRunningFunctionTool, tool
-from graphs.engine import replaying
+from graphs.engine import failpoints, replaying
+from graphs.engine.asking import request_human_input
+from graphs.engine.hooks import HookRegistry
+from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.messages import Message
-from graphs.engine.ports import ThreadRef
+from graphs.engine.ports import Answer, ThreadRef
 from graphs.engine.runner import GraphRunner, Runner
-from graphs.engine.statuses import ThreadStatus
+from graphs.engine.statuses import Outcome, ThreadStatus
+from graphs.engine.workflow import compiled
 from tests.agents.files import DELETE, Disk, responses
 from tests.agents.test_teams import NodeGate, respond
 
@@ -132,3 +139,104 @@ async def test_a_thread_with_such_turns_can_be_replayed(store: Store) -> None:
     await run.arun("and now?")
     ref, found = ThreadRef("pair", "run-1"), await store.load(ThreadRef("pair", "run-1"))
     assert await replaying.compare(built.graph, store, ref) == replaying.Compared(0, found.step)
+
+
+# A turn that ends by its own question
+
+
+def paying(*calls: Any, tools: Any, **options: Any) -> tuple[Agent, list[int], ScriptedModel]:
+    """An agent whose first reply pays and makes other calls beside."""
+    paid: list[int] = []
+
+    @tool
+    def pay(n: int) -> str:
+        """Pay."""
+        paid.append(n)
+        return f"paid {n}"
+
+    model = ScriptedModel([[ToolCall("pay", {"n": 5}, "p"), *calls], "Hello.", "Again."])
+    return Agent("clerk", model, tools=[pay, *tools], **options), paid, model
+
+
+async def cancelled(graph: Any, store: Store, comment: str = "never mind") -> Any:
+    """The first run goes on with its only question cancelled."""
+    run = GraphRunner().graph(graph).thread("run-1").hook(store)
+    found = await store.load(ThreadRef(graph.id, "run-1"))
+    (one,) = [q for record in found.tasks.values() for q in record.interrupts if q.decision is None]
+    await store.answer(ThreadRef(graph.id, "run-1"), [Answer(one.id, Outcome.CANCELLED, None, comment)])
+    return await GraphRunner().graph(graph).resume_from(store, "run-1").arun(), run
+
+
+async def test_f9_a_call_that_ran_is_told_where_the_doubt_about_another_one_is_cancelled(
+    store: Store, restarted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tool(crash="at_most_once")
+    def ship() -> str:
+        """Ship."""
+        return "shipped"
+
+    agent, paid, model = paying(ToolCall("ship", {}, "s"), tools=[ship], execution="sequential")
+    graph = compiled(agent)
+    run = GraphRunner().graph(graph).thread("run-1").hook(store)
+    monkeypatch.setenv("SAYSO_FAILPOINT", "after_effect:raise:3")  # behind the model's reply and the first call
+    with pytest.raises(failpoints.Crash):
+        await run.arun("hi")
+    store = restarted(store)
+    paused = await GraphRunner().graph(graph).resume_from(store, "run-1").arun()
+    assert paused.paused and paused.interrupts[0].style == "effect"
+    ended, run = await cancelled(graph, store)
+    assert ended.status is ThreadStatus.CANCELLED and paid == [5]
+    await run.arun("and now?")
+    assert [(one.role, one.text()) for one in model.seen[-1]] == [
+        ("user", "hi"),
+        ("assistant", ""),
+        ("user", "paid 5\nIt is not known whether this call was made: the turn was cancelled in it."),
+        ("assistant", "(This turn was cancelled before it ended.)"),
+        ("user", "and now?"),
+    ]
+
+
+def raised() -> str:
+    raise GraphInterrupt(Interrupt(question="Really?", id="q", node_id="clerk"))
+
+
+@pytest.mark.parametrize("ask", [raised, lambda: str(request_human_input(None, "Really?"))], ids=["raised", "asked"])
+async def test_g04_a_cancelled_question_of_a_tool_ends_that_call_and_not_the_turn(store: Store, ask: Any) -> None:
+    @tool
+    def confirm() -> str:
+        """Confirm."""
+        return str(ask())
+
+    agent, paid, model = paying(ToolCall("confirm", {}, "c"), tools=[confirm])
+    graph = compiled(agent)
+    await GraphRunner().graph(graph).thread("run-1").hook(store).arun("hi")
+    ended, _ = await cancelled(graph, store)
+    assert (ended.status, paid) == (ThreadStatus.COMPLETED, [5])
+    assert model.seen[-1][-1].text() == "paid 5\nnever mind"
+
+
+class AsksAtTheModel:
+    """A hook that asks before the model is called again."""
+
+    def register_hooks(self, registry: HookRegistry) -> None:
+        registry.add_callback(BeforeModelCallEvent, self.ask)
+
+    def ask(self, event: BeforeModelCallEvent) -> None:
+        if event.agent.messages[-1].tool_results:
+            request_human_input(None, "Go on?")
+
+
+async def test_what_was_done_is_told_where_a_hook_s_question_is_cancelled(store: Store) -> None:
+    agent, paid, model = paying(tools=[], hooks=[AsksAtTheModel()])
+    graph = compiled(agent)
+    await GraphRunner().graph(graph).thread("run-1").hook(store).arun("hi")
+    ended, run = await cancelled(graph, store)
+    assert (ended.status, paid) == (ThreadStatus.CANCELLED, [5])
+    await run.arun("and now?")
+    assert [one.text() for one in model.seen[-1]] == [
+        "hi",
+        "",
+        "paid 5",
+        "(This turn was cancelled before it ended.)",
+        "and now?",
+    ]
