@@ -156,6 +156,10 @@ class DjangoCheckpointer:
         """End a grant that reaches this thread."""
         return await hop(lambda: trust.end(known(ref), grant_id, System(actor) if actor else self.actor))
 
+    async def decided(self, ref: ThreadRef, name: str) -> Sequence[Interrupt]:
+        """The decided questions of this name, of finished tasks too."""
+        return await hop(lambda: store.decided_by_name(known(ref).pk, name))
+
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         """The journals of all tasks, finished ones too."""
         return await hop(lambda: store.forks.journals(known(ref).pk))

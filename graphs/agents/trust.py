@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphs.agents.approvals import verdict_of
 from graphs.engine import canonical, messages
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.messages import Message
+from graphs.engine.passing import Host
 from graphs.engine.trust import GATE, Grant
 
 if TYPE_CHECKING:
@@ -26,11 +27,14 @@ async def covering(call: Call, place: str) -> Grant | None:
         return None
     grants = await call.ctx.services.grants()
     found = next((one for one in grants if one.covers(call.owner, call.call["name"], call.arguments)), None)
-    return None if found is None or _last_word_was_no(call) else found
+    return None if found is None or await _last_word_was_no(call) else found
 
 
-def _last_word_was_no(call: Call) -> bool:
-    said = [one for one in call.ctx.journal.record.interrupts if _about(one, call)]
+async def _last_word_was_no(call: Call) -> bool:
+    """Asked of the whole thread: the no of an earlier turn, of a loop's earlier visit, or of a child's earlier run
+    stands in the journal of another task. A thread that was forked off has its conversation alone."""
+    decided = await cast(Host, call.ctx.services).decided(call.call["name"])
+    said = [one for one in decided if _about(one, call)]
     if said:
         newest = max(said, key=lambda one: (str(one.decision and one.decision.decided_at), one.id))
         return not verdict_of(newest, call.arguments).approved
@@ -39,8 +43,8 @@ def _last_word_was_no(call: Call) -> bool:
 
 def _about(question: Interrupt, call: Call) -> bool:
     data = question.metadata
-    decided = question.decision is not None and question.kind == GATE and data.get("tool") == call.call["name"]
-    return decided and _same(data.get("arguments"), call.arguments)
+    same = (question.kind, data.get("agent"), data.get("tool")) == (GATE, call.owner, call.call["name"])
+    return same and question.decision is not None and _same(data.get("arguments"), call.arguments)
 
 
 def _said_before(call: Call) -> Sequence[Message]:

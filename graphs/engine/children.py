@@ -258,6 +258,9 @@ class _ChildHost:
     async def grants(self) -> Sequence[Grant]:
         return await self.parent.services.grants()
 
+    async def decided(self, name: str) -> Sequence[Interrupt]:
+        return await cast(Host, self.parent.services).decided(name)
+
     async def open_interrupt(self, question: Interrupt) -> Interrupt:
         """Open a child's question at once as one of its node's task, so that it does not wait for other children."""
         parent = self.parent

@@ -162,6 +162,10 @@ class Loop:
         """The trust that reaches this thread at this moment."""
         return await self.checkpointer.grants(self.ref)
 
+    async def decided(self, name: str) -> Sequence[Interrupt]:
+        """The questions of this name that somebody has decided in this thread."""
+        return await self.checkpointer.decided(self.ref, name)
+
     async def open_interrupt(self, question: Interrupt) -> Interrupt:
         """Open one question in its own commit, at once (Z08, Z51)."""
         failpoints.reach("before_open_interrupt")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any, Protocol
 
 from graphs.engine import answers, asking, canonical, effects, routing
@@ -32,6 +32,8 @@ class Host(Services, Protocol):
     machine: Machine
 
     async def open_interrupt(self, question: Interrupt) -> Interrupt: ...
+
+    async def decided(self, name: str) -> Sequence[Interrupt]: ...
 
 
 #: Marks what a node gave as it is kept in the journal.

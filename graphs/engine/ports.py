@@ -273,6 +273,11 @@ class Checkpointer(Protocol):
         """End a grant that reaches this thread; False where there is none (any more)."""
         ...
 
+    async def decided(self, ref: ThreadRef, name: str) -> Sequence[Interrupt]:
+        """The decided questions of this name in the thread, of finished tasks too, oldest first: what people have said
+        of a tool's calls, which counts for more than trust (Z54). Grows with the decisions, so only trust reads it."""
+        ...
+
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         """The journals of all tasks of the thread, finished ones too: what a fork asks about (E25). Grows with the
         history, so nothing that runs often may read it."""

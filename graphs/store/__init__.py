@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphs.store import forks, verdicts
 from graphs.store.counting import advance, extend_chain, next_of_chain
 from graphs.store.leases import acquire, await_locks, claim, fence, lock_free, release, renew
-from graphs.store.loading import cells_at, decided_of, find, history, load, log, questions, results
+from graphs.store.loading import cells_at, decided_by_name, decided_of, find, history, load, log, questions, results
 from graphs.store.messages import insert_messages, mark_said, mark_unsaid
 from graphs.store.questions import insert_interrupt, interrupt_of, open_of, queues, search_text, standing
 from graphs.store.sql import identifier, rolled_back
@@ -32,6 +32,7 @@ __all__ = [
     "cells_at",
     "claim",
     "create",
+    "decided_by_name",
     "decided_of",
     "extend_chain",
     "fence",

@@ -232,3 +232,9 @@ def parsed(text: str | None) -> Json:
     if text.startswith(REFERENCE):
         return read_blob(text[1:], connection.alias)
     return orjson.loads(text)
+
+
+def decided_by_name(thread_id: int, name: str) -> list[engine.Interrupt]:
+    """The questions of this name whose decision counts, oldest first."""
+    found = questions("i.thread_id = %s AND i.name = %s AND d.id IS NOT NULL", [thread_id, name])
+    return [one for one in found if one.decision is not None]

@@ -190,6 +190,29 @@ async def test_z54_a_no_stays_a_no_at_a_later_visit_of_a_loop() -> None:
     assert [one.metadata["arguments"] for one in later.interrupts] == [{"path": "secret"}] and disk.deleted == ["a"]
 
 
+async def test_z54_a_no_stays_a_no_at_a_later_visit_of_a_loop_that_keeps_no_conversation(store: Store) -> None:
+    disk = Disk()
+    replies = iter([[delete("a", "1"), delete("secret", "2")], "More.", delete("secret"), "Done."])
+    agent = Agent("keeper", ScriptedModel(lambda said: next(replies)), tools=[disk.delete], approve=["delete"])
+    built = Graph.new("trusting").node("keeper", agent).node("check", lambda said: said).entry("keeper")
+    built = built.edge("keeper", "check").edge("check", "keeper", when=lambda said: said == "More.").terminal("check")
+    first, second = (await start(built.compile(), store)).interrupts
+    result = await resume(built.compile(), store, {first.id: yes()}, rejected={second.id: "never"})
+    assert [one.metadata["arguments"] for one in result.interrupts] == [{"path": "secret"}] and disk.deleted == ["a"]
+
+
+async def test_z54_a_no_stays_a_no_in_the_next_run_of_a_team_that_is_a_tool() -> None:
+    disk = Disk()
+    replies = iter([[delete("a", "1"), delete("secret", "2")], "One.", delete("secret"), "Two."])
+    agent = Agent("keeper", ScriptedModel(lambda said: next(replies)), tools=[disk.delete], approve=["delete"])
+    calls = [ToolCall("tidy", {"input": "go"}), "Tidied.", ToolCall("tidy", {"input": "again"}), "Tidied again."]
+    boss = Agent("boss", ScriptedModel(calls), tools=[Swarm([agent]).as_tool(name="tidy")])
+    first, second = (await boss.invoke_async("go")).interrupts
+    await boss.invoke_async([reply(first, **yes()), reply(second, approved=False, reason="never")])
+    again = await boss.invoke_async("again")
+    assert [one.metadata["arguments"] for one in again.interrupts] == [{"path": "secret"}] and disk.deleted == ["a"]
+
+
 def _answer(tasks: Any, value: Any) -> Any:
     from graphs.engine.ports import Answer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphs.engine.interrupts import Interrupt
@@ -76,6 +77,21 @@ class TrustSpecification:
         self.begin(store, foreign)
         assert [one.id for one in self.grants(store, other)] == [grant.id]
         assert list(self.grants(store, foreign)) == []
+
+    def test_z54_what_was_decided_of_a_tool_is_found_in_its_thread(self, store: Checkpointer, ref: ThreadRef) -> None:
+        self.given(store, ref)
+        other = ThreadRef(ref.graph_id, uuid.uuid4().hex)
+        self.begin(store, other)
+        first, *_ = self.ask(store, other, gate(path="a"), replace(gate(path="b"), key="tool:0.1/approve"))
+        assert list(self.call(store.decided, other, "delete")) == []
+        self.answer(store, other, Answer(first.id, Outcome.REJECTED, None, "No."))
+        (found,) = self.call(store.decided, other, "delete")
+        assert (found.id, found.decision.outcome, found.metadata["arguments"]) == (
+            first.id,
+            Outcome.REJECTED,
+            {"path": "a"},
+        )
+        assert list(self.call(store.decided, other, "other")) == []
 
     def test_z54_revoked_trust_is_gone_at_once_and_only_once(self, store: Checkpointer, ref: ThreadRef) -> None:
         grant = self.given(store, ref)

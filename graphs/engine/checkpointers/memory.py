@@ -203,6 +203,11 @@ class InMemoryCheckpointer:
             self._grants, before = kept, len(self._grants)
             return len(kept) < before
 
+    async def decided(self, ref: ThreadRef, name: str) -> Sequence[Interrupt]:
+        with self._lock:
+            asked = self._thread(ref).questions.values()
+            return [one for one in asked if one.name == name and one.decision is not None]
+
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         with self._lock:
             thread = self._thread(ref)

@@ -220,6 +220,11 @@ class SQLiteCheckpointer:
         with self._writing() as db:
             return db.execute("DELETE FROM grants WHERE id=?", (grant_id,)).rowcount == 1
 
+    async def decided(self, ref: ThreadRef, name: str) -> Sequence[Interrupt]:
+        with self._reading() as db:
+            rows = db.execute(sql.DECIDED, (self._row(db, ref)[0], name)).fetchall()
+        return [_question(row) for row in rows]
+
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         with self._reading() as db:
             rows = db.execute(sql.JOURNALS, (self._row(db, ref)[0],)).fetchall()

@@ -56,6 +56,10 @@ NAMED_OR_OPEN = (
     "SELECT data, status, decision FROM interrupts WHERE thread=?"
     " AND (status IN ('open', 'needs_info') OR id IN (SELECT value FROM json_each(?))) ORDER BY n"
 )
+DECIDED = (
+    "SELECT data, status, decision FROM interrupts WHERE thread=? AND decision IS NOT NULL"
+    " AND json_extract(data, '$.name')=? ORDER BY n"
+)
 CREATE = (
     "INSERT INTO threads (graph_id, thread_id, status, fingerprint, version, input, step, next_seq, output, error,"
     " metadata, full_step, full_bytes, delta_bytes) VALUES (?,?,?,?,?,?,0,1,'null','null',?,0,?,0)"
