@@ -61,21 +61,20 @@ class Call:
     async def run(self) -> Json:
         """Its result block. Raises the pause of whatever it asks."""
         self._leave_waiting()
+        # What the journal holds of a call stands, also where its tool has gone from the list since.
         tool = self.box.tools.get(self.call["name"])
-        if tool is None:
-            return await self._close(self._result("error", unknown_text(self.call["name"])))
-        if self.call.get("broken"):
-            return await self._close(self._result("error", broken_text(tool.name, self.call["broken"])))
         if not self._settled():
-            refused = await self._refused(tool)
+            refused = await self._kept(tool)
             if refused is not None:
                 return await self._close(*refused)
-        settled = await self._settle("call", lambda: self._run(tool), tool.crash, harmless=False)
+        mode = effects.AT_MOST_ONCE if tool is None else tool.crash
+        settled = await self._settle("call", lambda: self._run(tool), mode, harmless=False)
         if not isinstance(settled, dict) or "status" not in settled:
             # A person said that an effect in doubt had happened, and what it had given.
             settled = {"status": "success", "content": settled, "arguments": dict(self.arguments)}
-        if isinstance(tool, LongRunningFunctionTool) and settled["status"] == "success":
-            return await self._close(self._given(self._wait(tool, settled)))
+        question = self._wait(tool, settled) if settled["status"] == "success" else None
+        if question is not None:
+            return await self._close(self._given(question))
         outcome = Outcome(settled["outcome"]) if "outcome" in settled else None
         return await self._close(self._result(settled["status"], settled["content"], outcome))
 
@@ -93,7 +92,35 @@ class Call:
         if pauses:
             raise pauses[0]
 
-    async def _refused(self, tool: Tool) -> tuple[Json, str] | None:
+    async def _kept(self, tool: Tool | None) -> tuple[Json, str | None] | None:
+        """The result of a call that is not made, and who says so; else None."""
+        if tool is None:
+            return self._gone()
+        if self.call.get("broken"):
+            return self._result("error", broken_text(tool.name, self.call["broken"])), None
+        return await self._refused(tool)
+
+    def _gone(self) -> tuple[Json, str | None] | None:
+        """The same where there is no such tool, or none any more; None where the call may have been made all the same:
+        then a person is asked, as ever."""
+        before = self.ctx.journal.effect(f"{self.place}/before", 0)
+        if before is not None and before.value["cancel"]:
+            return self._result("error", before.value["cancel"], Outcome.CANCELLED), before.value["cancel"]
+        self.arguments = before.value["input"] if before is not None else self.arguments
+        self.scope = self._scope()
+        gate = self.ctx.journal.question(self._gate_place, 0)
+        verdict = verdict_of(gate, self.arguments) if gate is not None and gate.decision is not None else None
+        if verdict is not None and not verdict.approved:
+            return self._result("error", verdict.message, verdict.outcome), verdict.message
+        place = f"{self.place}/call"
+        if self.ctx.journal.effect(place, 0) or self.ctx.journal.inherited(place, 0):
+            return None
+        text = unknown_text(self.call["name"])
+        if asked_before(self.ctx, f"{place}.0/"):
+            text += " There was one, which this call had begun with: how far it came is not known."
+        return self._result("error", text), None
+
+    async def _refused(self, tool: Tool) -> tuple[Json, str | None] | None:
         """The result of a call that a hook or a person keeps from running, and why; else None, and the arguments are
         then final."""
         before = await self._before(tool)
@@ -155,29 +182,8 @@ class Call:
         default = f"The call of {tool.name} was cancelled."
         text = await cancelled_by(self.hooks, event, self.ctx, lambda: event.cancel_tool, default)
         given = canonical.encode(event.tool_use["input"], f"{tool.name}/input")
-        return {"input": given, "cancel": text, "confirm": not text and await self._must_confirm(tool, given)}
-
-    async def _must_confirm(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        for predicate in self.box.predicates:
-            more = {"agent": self.agent} if "agent" in inspect.signature(predicate).parameters else {}
-            said = predicate(tool.name, canonical.copy(dict(arguments)), **more)
-            if await said if inspect.isawaitable(said) else said:
-                return True
-        return await self._requires(tool, arguments)
-
-    @staticmethod
-    async def _requires(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        rule = tool.require_confirmation
-        if not callable(rule):
-            return False
-        try:
-            bound = tool.bind(arguments)
-        except ValueError:
-            return False  # the call itself tells the model what does not fit
-        wanted = inspect.signature(rule).parameters
-        takes_all = any(one.kind is one.VAR_KEYWORD for one in wanted.values())
-        said = rule(**{name: value for name, value in bound.items() if takes_all or name in wanted})
-        return bool(await said if inspect.isawaitable(said) else said)
+        confirm = not text and await self.box.must_confirm(tool, given, self.agent)
+        return {"input": given, "cancel": text, "confirm": confirm}
 
     def _gate(self, tool: Tool) -> Interrupt:
         draft = asking.build(
@@ -194,7 +200,9 @@ class Call:
 
     # The call
 
-    async def _run(self, tool: Tool) -> Json:
+    async def _run(self, tool: Tool | None) -> Json:
+        if tool is None:
+            return {"status": "error", "content": unknown_text(self.call["name"]), "arguments": dict(self.arguments)}
         told = {"tool": tool.name, "tool_call_id": self.call["toolUseId"]}
         self.ctx.services.tell(events.TOOL_START, self.ctx, **told, arguments=dict(self.arguments))
         ended = await self._ended(tool)
@@ -255,7 +263,13 @@ class Call:
 
     # A tool whose result a person gives
 
-    def _wait(self, tool: LongRunningFunctionTool, settled: Mapping[str, Json]) -> Interrupt:
+    def _wait(self, tool: Tool | None, settled: Mapping[str, Json]) -> Interrupt | None:
+        """The decided question for the result of such a tool, None for another one. Raises the pause."""
+        if not isinstance(tool, LongRunningFunctionTool):
+            known = self.ctx.journal.question(f"{self.place}/wait", 0)
+            if known is not None and known.decision is None:
+                raise self.ctx.pause(known)
+            return known
         self.arguments = settled["arguments"]
         self.scope = self._scope()
         shown = {"tool": tool.name, "arguments": self.arguments}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from graphs.agents.approvals import gate_schema
 from graphs.agents.tools import Tool, as_tool
+from graphs.engine import canonical
 from graphs.engine.errors import DefinitionError
 from graphs.engine.hooks import HookRegistry
 
@@ -95,9 +97,32 @@ class Toolbox:
         named = any(fnmatchcase(name, pattern) for name in names for pattern in self.patterns)
         return named or (tool is not None and tool.require_confirmation is True)
 
+    async def must_confirm(self, tool: Tool, arguments: Mapping[str, Any], agent: Any = None) -> bool:
+        """Whether rules that look at the arguments want a person to agree to this call (E23)."""
+        for predicate in self.predicates:
+            more = {"agent": agent} if "agent" in inspect.signature(predicate).parameters else {}
+            said = predicate(tool.name, canonical.copy(dict(arguments)), **more)
+            if await said if inspect.isawaitable(said) else said:
+                return True
+        return await _requires(tool, arguments)
+
     def schema_of(self, tool_name: str) -> dict[str, Any]:
         """What a reviewer of this tool's calls answers."""
         return gate_schema(self.tools[tool_name].schema)
+
+
+async def _requires(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    rule = tool.require_confirmation
+    if not callable(rule):
+        return False
+    try:
+        bound = tool.bind(arguments)
+    except ValueError:
+        return False  # the call itself tells the model what does not fit
+    wanted = inspect.signature(rule).parameters
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in wanted.values())
+    said = rule(**{name: value for name, value in bound.items() if takes_all or name in wanted})
+    return bool(await said if inspect.isawaitable(said) else said)
 
 
 def is_source(given: Any) -> bool:
