@@ -110,15 +110,12 @@ class Loop:
         pool: Pool,
     ) -> None:
         self.graph, self.checkpointer, self.ref = graph, checkpointer, snapshot.ref
-        self.clock, self._new_id = clock, new_id
-        self.hooks, self.pool = hooks, pool
-        self.snapshot = snapshot
+        self.clock, self._new_id, self.hooks, self.pool = clock, new_id, hooks, pool
+        self.snapshot, self.records = snapshot, snapshot.tasks
         self.status, self.step = snapshot.status, snapshot.step
         self.output, self.error = snapshot.output, snapshot.error
-        self.records = snapshot.tasks
         self.outputs: dict[str, Json] = {}
-        self.steps = 0
-        self._renewed = False
+        self.steps, self._renewed = 0, False
         self.teller = Teller(graph, snapshot, clock, emit)
         self._check_definition()
         self._gated = hooks.wants(BeforeNodeCallEvent) or hooks.wants(AfterNodeCallEvent)

@@ -19,7 +19,7 @@ from graphs.engine.statuses import Outcome
 from graphs.models import Decision, Interrupt, Thread
 from tests.actions.graphs import given
 from tests.agents.files import DELETE, Disk, Gate, keeper, responses
-from tests.agents.test_teams import NodeGate, asking, respond, says
+from tests.agents.members import NodeGate, asking, respond, says
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from graphs.engine.runner import GraphRunner, Runner
 from graphs.engine.statuses import Outcome, ThreadStatus
 from graphs.engine.workflow import compiled
 from tests.agents.files import DELETE, Disk, responses
-from tests.agents.test_teams import NodeGate, respond
+from tests.agents.members import NodeGate, respond
 
 Store = Any
 
