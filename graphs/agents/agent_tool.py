@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphs.agents.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from graphs.agents.tool_context import ToolContext
-from graphs.agents.tools import Tool
+from graphs.agents.tools import LongRunningFunctionTool, Tool
 from graphs.engine import canonical
 from graphs.engine.blocking import blocking
 from graphs.engine.context import Context
@@ -50,7 +50,8 @@ class DirectCalls:
     async def _call(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Json]:
         """The `toolResult` of one call that no model makes and that leaves nothing in the conversation.
 
-        Raises `ThreadBusy` while the agent waits for responses, and RuntimeError where a hook or the tool asks.
+        Raises `ThreadBusy` while the agent waits for responses, and RuntimeError where a person would be asked: by a
+        hook, by the tool, for an approval, or for the result (H26).
         """
         snapshot = await self._agent.session.snapshot()
         if snapshot is not None and (asked := open_of(snapshot)):
@@ -64,10 +65,18 @@ class DirectCalls:
         if before.cancelled:
             text = before.cancel_tool if isinstance(before.cancel_tool, str) else f"{tool.name} was cancelled."
             return tool_result("direct", "error", text)
+        await self._refuse_asking(tool, use["input"])
         result = await self._ended(tool, use)
         after = AfterToolCallEvent(use, self._agent, result)
         await self._fire(after)
         return after.result
+
+    async def _refuse_asking(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        box = self._agent.toolbox
+        if box.gates(tool.name) or await box.must_confirm(tool, arguments, self._agent):
+            raise RuntimeError(f"a person must agree to {tool.name}, and nobody can where it is called directly")
+        if isinstance(tool, LongRunningFunctionTool):
+            raise RuntimeError(f"a person gives the result of {tool.name}, and nobody can where it is called directly")
 
     async def _fire(self, event: BeforeToolCallEvent | AfterToolCallEvent) -> None:
         for callback in self._agent.toolbox.hooks.of(type(event)):
