@@ -16,6 +16,7 @@ from graphs.agents.results import AgentResult
 from graphs.agents.run import AgentRun, holds_conversation, prompt_of
 from graphs.agents.sessions import AgentInput, Session, SessionManager
 from graphs.agents.state import AgentValues
+from graphs.agents.structured import NAME as FINAL_ANSWER
 from graphs.agents.structured import OutputSchema
 from graphs.agents.telling import Listener, heard, told_to
 from graphs.agents.toolbox import CONCURRENT, MAX_REJECTIONS, Rule, Toolbox
@@ -80,7 +81,16 @@ class Agent:
         self.system_prompt = system_prompt or ""
         self.description = description
         self.queue = queue
-        self.toolbox = Toolbox(name, tools, approve, hooks, max_rejections, execution, tool_timeout)
+        self.toolbox = Toolbox(
+            name,
+            tools,
+            approve,
+            hooks,
+            max_rejections,
+            execution,
+            tool_timeout,
+            "" if output_schema is None else FINAL_ANSWER,
+        )
         self.max_turns = max_turns
         self.max_tokens = max_tokens
         self.window = window

@@ -13,6 +13,7 @@ from graphs.agents.asked_hooks import NO
 from graphs.agents.calling import broken_text, unknown_text
 from graphs.agents.models import REPLY
 from graphs.agents.state import AgentValues, kept_state, replayed, state_channel
+from graphs.agents.structured import following
 from graphs.agents.tools import LongRunningFunctionTool
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.messages import Message, stopped, tool_result
@@ -57,10 +58,19 @@ class _GivenUp:
         """Each reply of the model, and behind it the results of its calls: none of them stands open."""
         for turn, reply in enumerate(self.replies):
             yield reply
-            if reply.tool_calls:
+            told = self._of_answer(reply)
+            if told is not None:
+                yield told
+            elif reply.tool_calls:
                 yield Message.tool_result_message(
                     [{"toolResult": self._result(turn, at, one)} for at, one in enumerate(reply.tool_calls)]
                 )
+
+    def _of_answer(self, reply: Message) -> Message | None:
+        """What followed a reply that gave an answer by the agent's schema: the loop says it by itself."""
+        schema = self.agent.output_schema
+        fits, _, wrong = schema.read(reply) if schema is not None else (False, None, "")
+        return following(reply, wrong) if fits or wrong else None
 
     def _result(self, turn: int, index: int, call: Mapping[str, Any]) -> Json:
         place, id = f"tool:{turn}.{index}", str(call["toolUseId"])

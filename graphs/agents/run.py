@@ -17,6 +17,7 @@ from graphs.agents.hooks import (
 )
 from graphs.agents.models import REPLY, ModelReply, ToolCall, reply_of
 from graphs.agents.state import AgentValues, kept_state, settled, state_channel
+from graphs.agents.structured import following
 from graphs.agents.trimming import trimmed
 from graphs.engine import canonical, messages
 from graphs.engine.answers import TaskEnded
@@ -103,11 +104,12 @@ class AgentRun:
         schema = self.agent.output_schema
         if schema is not None:
             fits, output, wrong = schema.read(message)
+            told = following(message, wrong) if fits or wrong else None
             if fits:
-                self._close_answer(message)
+                self.messages += [] if told is None else [told]
                 return True, output
-            if wrong:
-                await self._add_results(turn, _refused(message, wrong))
+            if told is not None:
+                await self._add_results(turn, told)
                 return False, None
         elif not message.tool_calls:
             return True, "".join(block.get("text", "") for block in message.content)
@@ -137,13 +139,6 @@ class AgentRun:
     async def _add_results(self, turn: int, message: Message) -> None:
         self.messages.append(message)
         await self._tell_added("results", turn, message)
-
-    def _close_answer(self, message: Message) -> None:
-        """Give the model's call of the answer its result, so that no call stands open in what is kept."""
-        calls = [one["toolUseId"] for one in message.tool_calls]
-        if calls:
-            results = [_result(id, "success", "Taken.") for id in calls]
-            self.messages.append(Message.tool_result_message(results))
 
     async def _tell_added(self, key: str, ordinal: int, message: Message) -> None:
         if not self.hooks.wants(MessageAddedEvent):
@@ -265,16 +260,3 @@ def _arguments(call: ToolCall) -> tuple[Json, str]:
 def _clean(text: str) -> str:
     """A model's text without what no JSON may hold."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def _refused(message: Message, wrong: str) -> Message:
-    """What tells the model that its answer does not fit: the result of its call, or a message where it made none."""
-    text = f"The answer does not fit: {wrong}"
-    if not message.tool_calls:
-        return Message.text_message(text)
-    ids = [one["toolUseId"] for one in message.tool_calls]
-    return Message.tool_result_message([_result(id, "error", text) for id in ids])
-
-
-def _result(id: str, status: str, text: str) -> Json:
-    return {"toolResult": messages.tool_result(id, status, text)}

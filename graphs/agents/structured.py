@@ -7,7 +7,7 @@ from typing import Any
 
 from graphs.engine import canonical, schemas
 from graphs.engine.errors import DefinitionError
-from graphs.engine.messages import Message
+from graphs.engine.messages import Message, tool_result
 from graphs.engine.ports import Json
 
 #: The name under which the model gives its output.
@@ -58,3 +58,23 @@ class OutputSchema:
         problems = schemas.validate(self.schema, filled)
         told = "; ".join(f"{where or '/'}: {text}" for where, text in problems)
         return not problems, filled, told
+
+
+def following(message: Message, wrong: str) -> Message | None:
+    """What follows a reply that gives an answer, so that none of its calls stands open; None behind an answer in text.
+
+    `wrong` says why the answer does not fit, and is empty where it was taken. Other calls of the reply are not made.
+    """
+    refusal = f"The answer does not fit: {wrong}"
+    if not message.tool_calls:
+        return Message.text_message(refusal) if wrong else None
+    beside = "Not called: the answer beside it does not fit." if wrong else "Not called: the answer was given."
+    results = [("error", beside)] * len(message.tool_calls)
+    at = next(index for index, one in enumerate(message.tool_calls) if one["name"] == NAME)
+    results[at] = ("error", refusal) if wrong else ("success", "Taken.")
+    return Message.tool_result_message(
+        [
+            {"toolResult": tool_result(call["toolUseId"], *result)}
+            for call, result in zip(message.tool_calls, results, strict=True)
+        ]
+    )

@@ -28,7 +28,7 @@ class Toolbox:
     Of `approve` a text is a pattern of names, and a function of the tool's name and arguments decides each call; it is
     asked once a call (E23). `execution` says whether the calls of one reply run at once or one after the other (H19);
     `timeout` bounds each run of a tool that names none, in seconds. A source of tools (an object with `list_tools`) is
-    opened before the first call.
+    opened before the first call. `reserved` is a name that no tool may have.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Toolbox:
         max_rejections: int = MAX_REJECTIONS,
         execution: str = CONCURRENT,
         timeout: float | None = None,
+        reserved: str = "",
     ) -> None:
         if isinstance(approve, str) or not all(isinstance(one, str) or callable(one) for one in approve):
             raise DefinitionError(f"{owner!r}: approve is a list of name patterns and functions, not {approve!r:.100}")
@@ -52,6 +53,7 @@ class Toolbox:
         self.max_rejections = max_rejections
         self.execution = execution
         self.timeout = timeout
+        self.reserved = reserved
         self.tools: dict[str, Tool] = {}
         self._sources = [one for one in tools if is_source(one)]
         for one in tools:
@@ -68,6 +70,8 @@ class Toolbox:
         return other
 
     def _add(self, tool: Tool) -> None:
+        if tool.name == self.reserved:
+            raise DefinitionError(f"{self.owner!r} gives its answer as {tool.name!r}; name that tool otherwise")
         if self.tools.setdefault(tool.name, tool) is not tool:
             raise DefinitionError(f"{self.owner!r} has two tools named {tool.name!r}")
 
@@ -80,7 +84,7 @@ class Toolbox:
     def _take(self, source: Any, found: Sequence[Tool]) -> None:
         if not any(one is source for one in self._sources):
             return  # another task of this process has opened it meanwhile
-        taken = [one.name for one in found if one.name in self.tools]
+        taken = [one.name for one in found if one.name in self.tools or one.name == self.reserved]
         if taken:
             raise DefinitionError(
                 f"{self.owner!r} has two tools named {taken[0]!r}, one of them from {source!r}; "

@@ -347,6 +347,45 @@ async def test_a_node_s_output_is_what_fits_its_schema(store: Store, schema: Any
     assert (await start(graph, store)).output == output
 
 
+FINAL = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+async def test_what_is_called_beside_the_answer_is_told_as_not_called() -> None:
+    disk = Disk()
+    replies = [[LOOK, ToolCall("final_answer", {"n": "x"}, "no")], [LOOK, ToolCall("final_answer", {"n": 1}, "yes")]]
+    agent = keeper(disk, replies, output_schema=FINAL)
+    assert (await agent.invoke_async("count")).structured_output == {"n": 1} and disk.looked == []
+    assert [(status, text) for _, status, text in results_of(agent)] == [
+        ("error", "Not called: the answer beside it does not fit."),
+        ("error", "The answer does not fit: /n: 'x' is not of type 'integer'"),
+    ]
+    given = [(one["status"], one["content"][0]["text"]) for one in agent.messages[-1].tool_results]
+    assert given == [("error", "Not called: the answer was given."), ("success", "Taken.")]
+
+
+@tool
+def final_answer(n: int) -> int:
+    """Give it."""
+    return n
+
+
+class Served:
+    """A source whose only tool has the name of the answer."""
+
+    async def list_tools(self) -> list[Tool]:
+        return [final_answer]
+
+
+async def test_a_tool_may_not_have_the_name_of_the_answer() -> None:
+    with pytest.raises(DefinitionError, match="'a' gives its answer as 'final_answer'"):
+        Agent("a", tools=[final_answer], output_schema=FINAL)
+    with pytest.raises(DefinitionError, match="'a' gives its answer as 'final_answer'"):
+        Agent("a", output_schema=FINAL).with_tools([final_answer])
+    with pytest.raises(DefinitionError, match="give that source a prefix"):
+        await Agent("a", tools=[Served()], output_schema=FINAL).toolbox.open()
+    assert "final_answer" in Agent("a", tools=[final_answer]).tools
+
+
 # Streaming and schemas
 
 
