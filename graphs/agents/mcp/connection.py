@@ -46,6 +46,9 @@ class Connection(Protocol):
     def where(self) -> str:
         """How messages say where it is: without secrets."""
 
+    def hidden(self, words: str) -> str:
+        """What an error says, without the secrets that are known here."""
+
     def streams(self) -> Any:
         """A context manager of the two streams of messages."""
 
@@ -69,6 +72,10 @@ class Process:
         """The program, without its arguments: those may hold keys."""
         return f"the program {self.command!r}"
 
+    def hidden(self, words: str) -> str:
+        """The words as they are: no arguments and no environment get into them."""
+        return words
+
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Any]:
         """Start it; it is stopped behind."""
@@ -85,7 +92,7 @@ class Process:
 class Address:
     """A server that runs by itself and speaks streamable HTTP; `seconds` bound connecting and each write."""
 
-    url: str
+    url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     seconds: float = 60.0
 
@@ -96,10 +103,14 @@ class Address:
 
     @property
     def where(self) -> str:
-        """The address without what may be a secret in it."""
+        """Host and port: user, path and query may all hold keys."""
         parts = urlsplit(self.url)
         port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+        return f"{parts.scheme}://{parts.hostname}{port}"
+
+    def hidden(self, words: str) -> str:
+        """With `where` in place of the address: HTTP errors name it in full."""
+        return words.replace(self.url, self.where)
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Any]:
@@ -161,6 +172,8 @@ def dispatcher(read: Any, write: Any) -> Any:
     from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
     class Sifting(JSONRPCDispatcher[Any]):
+        """Leaves out of each listing what is no tool."""
+
         async def send_raw_request(self, method: str, *args: Any, **options: Any) -> dict[str, Any]:
             raw = await super().send_raw_request(method, *args, **options)
             if method == "tools/list" and isinstance(raw.get("tools"), list):

@@ -141,7 +141,7 @@ class MCPServer:
 
         if isinstance(error, SaysoError):
             return error
-        words = f"{error}"[:MAX_WORDS] or type(error).__name__
+        words = self.connection.hidden(f"{error}")[:MAX_WORDS] or type(error).__name__
         if isinstance(error, MCPError) and error.code == URL_ELICITATION_REQUIRED:
             return _pages_first(error, f"the MCP server {self.name} wants a person to visit a page: {words}")
         if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED:

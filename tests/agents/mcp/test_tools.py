@@ -332,8 +332,10 @@ def test_without_the_extra_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_server_is_named_by_its_program_or_host() -> None:
     assert MCPServer("/usr/bin/notes").name == "notes"
-    server = MCPServer(url="https://key@tools.example:8000/mcp?token=1")
-    assert (server.name, server.connection.where) == ("tools.example", "https://tools.example:8000/mcp")
+    server = MCPServer(url="https://key@tools.example:8000/u/secret/mcp?token=1")
+    assert (server.name, server.connection.where) == ("tools.example", "https://tools.example:8000")
+    assert "secret" not in repr(server.connection)
+    assert "secret" not in server.connection.hidden(f"404 for {server.connection.url!r}")  # type: ignore[attr-defined]
 
 
 def _agreed(paused: Any, **more: Any) -> list[dict[str, Any]]:
