@@ -50,6 +50,10 @@ class OpenAIModel:
     def __repr__(self) -> str:
         return f"OpenAIModel({self.name!r})"  # never with the key
 
+    def check(self) -> None:
+        """Raise `ModelKeyMissing` where it has no key to call with."""
+        self._client()
+
     async def complete(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], system_prompt: str
     ) -> ModelReply:
@@ -132,11 +136,6 @@ class OpenAIModel:
         if status == 429 or status >= 500:
             raise ModelUnavailable(f"model {self.name!r} is not available ({status}): {told}") from error
         raise ModelRefused(f"model {self.name!r} refused the call ({status}): {told}") from error
-
-
-def named(name: str) -> OpenAIModel:
-    """The model of this name, as the setting `SAYSO_MODELS=openai:<name>` makes it."""
-    return OpenAIModel(name)
 
 
 @dataclass(slots=True)
