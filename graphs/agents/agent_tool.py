@@ -59,7 +59,7 @@ class DirectCalls:
                 f"agent {self._agent.name!r} waits for {len(asked)} responses; give them before a direct call",
                 [one.id for one in asked],
             )
-        use = {"toolUseId": "direct", "name": tool.name, "input": dict(arguments)}
+        use: dict[str, Any] = {"toolUseId": "direct", "name": tool.name, "input": dict(arguments)}
         before = BeforeToolCallEvent(use, self._agent, None, False, tool)
         await self._fire(before)
         if before.cancelled:
