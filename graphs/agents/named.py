@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from graphs.agents.models import Model, ModelReply, ToolCall, words
-from graphs.engine.errors import DefinitionError
+from graphs.engine.errors import DefinitionError, SaysoError
 from graphs.engine.messages import Message
 
 Factory = Callable[[str], Model]
@@ -29,6 +30,13 @@ def resolve(given: Model | str | None) -> Model:
         return given
     factory = _imported(_factory) if isinstance(_factory, str) else _factory
     return factory(given or "")
+
+
+def prepare() -> None:
+    """Import what the configured models need, once before a process forks: a client takes a second to import. What is
+    wrong with them is said where one is called."""
+    with suppress(SaysoError):
+        resolve("")
 
 
 def _imported(dotted: str) -> Factory:

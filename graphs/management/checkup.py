@@ -16,6 +16,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from graphs import queue as doorbell
 from graphs.actions import definitions
+from graphs.agents import named
+from graphs.engine.errors import SaysoError
 from graphs.library import registry
 from graphs.models import Heartbeat, OutboxMessage
 from graphs.models.clock import Now
@@ -52,6 +54,7 @@ def examine() -> Iterator[Finding]:
         for check in NEED_DATABASE:
             yield from check()
     yield from graphs()
+    yield from models()
 
 
 def site() -> Iterator[Finding]:
@@ -184,6 +187,20 @@ def graphs() -> Iterator[Finding]:
     for entry in broken:
         yield Finding("graphs", f"{entry.module}: {entry.error}", "Correct the module, or remove it from SAYSO_GRAPHS.")
     yield Finding("graphs", f"{len(found) - len(broken)} can be started")
+
+
+def models() -> Iterator[Finding]:
+    """Which model agents speak through, and whether there is one of that name and a key for it."""
+    if not settings.SAYSO_MODELS:
+        yield Finding("models", "none is set: the agents that ship follow a script")
+        return
+    try:
+        chosen = named.resolve("")
+        getattr(chosen, "check", lambda: None)()
+    except SaysoError as error:
+        yield Finding("models", str(error), "Correct SAYSO_MODELS, or what it needs, and restart.")
+    else:
+        yield Finding("models", f"agents speak through {settings.SAYSO_MODELS}")
 
 
 NEED_DATABASE: tuple[Callable[[], Iterator[Finding]], ...] = (people, heartbeats, outbox, threads)

@@ -169,12 +169,9 @@ def about(interrupt: Interrupt) -> Any:
     return calls.proposed(interrupt) if calls.is_gate(interrupt) else shown_value(interrupt)
 
 
-def brief_of(interrupt: Interrupt) -> str:
-    """What tells a question from others of its kind in a list: with what a tool is called, else why it is asked."""
-    if not calls.is_gate(interrupt):
-        return reason_of(interrupt)
-    shown = [f"{fact.label} {' '.join(fact.text.split())[:60]}" for fact in facts(about(interrupt))[:3] if fact.text]
-    return ", ".join(shown) or reason_of(interrupt)
+def brief(value: Any) -> str:
+    """The first few values of an object in one line."""
+    return ", ".join(f"{fact.label} {' '.join(fact.text.split())[:50]}" for fact in facts(value)[:3] if fact.text)
 
 
 def title_of(interrupt: Interrupt) -> str:
@@ -182,6 +179,9 @@ def title_of(interrupt: Interrupt) -> str:
     first = interrupt.message.strip().split("\n", 1)[0]
     if interrupt.style == "effect":
         return effect_title(interrupt, first)[:200]
+    if calls.is_gate(interrupt) and (given := brief(calls.proposed(interrupt))):
+        # Three calls of one tool are three questions: what each would do is in its arguments.
+        return f"{first}: {given}"[:200]
     return first[:200] or f"{interrupt.node_id} asks for an answer"
 
 
@@ -209,7 +209,7 @@ OWN_REASONS = {
     "interrupt_before": "The graph stops before this node, each time it comes to it.",
     "interrupt_after": "The graph stops after this node, each time it is done.",
     "effect_in_doubt": "The process that ran it died, so nobody knows whether it took place.",
-    "tool_approval": "A person agrees to calls of this tool before they run.",
+    "tool_approval": "A person agrees to a call of this tool before it runs.",
     "long_running_tool": "The tool has begun something; what comes of it is for a person to say.",
     "effect_in_parent": "This thread is a fork. What its parent did outside is not repeated before somebody says so.",
 }

@@ -24,8 +24,6 @@ from graphs.web.reading import Fact, facts, pretty
 MOVING = {ThreadStatus.READY, ThreadStatus.RUNNING}
 #: In one that ended so, nothing is called any more; a failed one may be retried.
 GIVEN_UP = ENDED - {ThreadStatus.FAILED}
-#: A result longer than this is told by its length until it is unfolded.
-SHORT = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +59,13 @@ class Card:
     #: The member that it hands over to, and with what words.
     hands_to: str = ""
     handed: str = ""
+    #: Whose trust let it run without a question.
+    trusted: str = ""
 
     @property
-    def brief(self) -> str:
-        """The result in a word where it is long, for the folded card; empty where there is none."""
-        lines = self.text.count("\n") + 1
-        if self.text and (lines > 1 or len(self.text) > SHORT):
-            return f"{lines} lines" if lines > 1 else f"{len(self.text)} characters"
-        return self.text or (f"{len(self.facts)} value{'s' if len(self.facts) > 1 else ''}" if self.facts else "")
+    def shown(self) -> list[Fact]:
+        """The arguments for the folded card: those that it ran with."""
+        return self.changed or self.arguments
 
 
 @dataclass
@@ -141,6 +138,8 @@ class Replies:
             card.text, card.facts = told[1].text, told[1].facts
         if ran.get("arguments") not in (None, given):
             card.changed = facts(ran["arguments"])
+        if isinstance(ran.get("trust"), Mapping):
+            card.trusted = str(ran["trust"].get("by") or "somebody")
         card.raw = pretty(ran["content"]) if isinstance(ran.get("content"), dict | list) and ran["content"] else ""
 
     def _tell_why(self, card: Card, row: JournalEntry, place: str) -> None:

@@ -174,8 +174,8 @@ def question_title(interrupt: Interrupt) -> str:
 
 
 @register.filter
-def question_brief(interrupt: Interrupt) -> str:
-    return asking.brief_of(interrupt)
+def question_reason(interrupt: Interrupt) -> str:
+    return asking.reason_of(interrupt)
 
 
 @register.filter

@@ -19,7 +19,6 @@ from graphs.actions import threads as actions
 from graphs.actions.errors import InputInvalid, NotPossible, status_of
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import AuditEntry, Interrupt, Thread, ThreadEvent
-from graphs.permissions import can
 from graphs.web import checkpoints, conversation, entries, picture, progress, state, steering, talk
 from graphs.web.definitions import is_registered, labels, title
 from graphs.web.errors import answers_refusals
@@ -43,6 +42,10 @@ GROUPS: dict[str, tuple[str, list[ThreadStatus]]] = {
     "failed": ("Failed", [ThreadStatus.FAILED, ThreadStatus.QUARANTINED]),
     "ended": ("Ended", [ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED]),
 }
+
+
+#: It goes on only when somebody does something about it.
+HELPLESS = {ThreadStatus.FAILED, ThreadStatus.SUSPENDED, ThreadStatus.QUARANTINED, ThreadStatus.WAITING_VERSION}
 
 
 @require_safe
@@ -107,8 +110,10 @@ def shown(
         "graph_title": title(found.graph_id),
         "beside": beside(found),
         "progress": progress.of(found, names, questions),
-        # A path of the machine is for those who may mend it, not for everyone who may read.
+        # A path of the machine is for those who may mend it, not for everyone who may read, or retry.
         "place": progress.place_of(found) if failed_for(user, found) else None,
+        # What an agent's thread is besides its conversation is folded, but not where somebody has to do something.
+        "unfold": found.status in HELPLESS,
         "elapsed": (found.ended_at or timezone.now()) - found.created_at,
         "picture": picture.draw(found, questions),
         **steer(user, found, len(waiting), failed),
@@ -126,8 +131,8 @@ def shown(
 
 
 def failed_for(user: User, found: Thread) -> bool:
-    """Whether it failed, and this person is one of those who may retry it."""
-    return found.status == ThreadStatus.FAILED and can(user, "retry", found)
+    """Whether it failed, and this person is one of those who may mend what it runs on."""
+    return found.status == ThreadStatus.FAILED and user.has_perm("graphs.operate_thread")
 
 
 def steer(user: User, found: Thread, waiting: int, failed: tuple[str, str, str] | None) -> dict[str, Any]:

@@ -120,7 +120,7 @@ function bringDraft(node) {
 
 let writing = false;
 function announce(node) {
-  const now = node.childElementCount > 0;
+  const now = node.querySelector(".is-writing") !== null;
   if (writing && !now) document.getElementById("announce").textContent = "A message has come.";
   writing = now;
 }

@@ -12,6 +12,7 @@ from django.utils import timezone
 from redis import Redis
 
 from graphs import queue as doorbell
+from graphs.agents import named
 from graphs.library import registry
 from graphs.management import checkup
 from graphs.management.checkup import ROLES, Finding, examine
@@ -101,6 +102,17 @@ def test_a_graph_that_fails_to_import_is_named(settings: Any, tmp_path: Path, mo
     finding = wrong()["graphs"]
     assert "broken_graph_of_a_test" in finding.text
     assert "no such service" in finding.text
+
+
+@pytest.mark.parametrize(("name", "told"), [("nowhere:fn", "no model factory"), ("openai:one", "no key for model")])
+def test_models_that_cannot_be_called_are_named(
+    name: str, told: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(named, "_factory", name)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    settings.SAYSO_MODELS = name
+    (found,) = checkup.models()
+    assert not found.good and told in found.text and "SAYSO_MODELS" in found.mend
 
 
 def test_a_folder_that_others_may_read_is_named(settings: Any) -> None:

@@ -124,7 +124,7 @@ def test_a_failed_thread_names_the_line_of_its_own_code_to_those_who_may_mend_it
     for user in (people.requester, people.operator):
         page = text_of(signed_in(user).get(f"/threads/{failed.uid}"))
         assert "Failed at mend" in page and "ValueError: no such order" in page
-        assert f"In {__file__} , line {line}, in mend" in page
+        assert (f"In {__file__} , line {line}, in mend" in page) is (user == people.operator)
         assert "Code that is mended on disk is read when Sayso starts: restart it before you retry." in page
     page = text_of(signed_in(people.viewer).get(f"/threads/{failed.uid}"))
     assert "no such order" in page and __file__ not in page

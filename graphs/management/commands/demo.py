@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 from graphs.actions import memberships, threads
+from graphs.actions import queues as routing
 from graphs.actions.actors import System
 from graphs.management.first_run import FIRST_NAME
 from graphs.models import Right
@@ -88,6 +89,8 @@ class Command(BaseCommand):
             person.save()
             for slug, right in PEOPLE[name][2].items():
                 memberships.admit(DEMO, queues[slug], person, right, channel="demo")
+        # Where a graph asks that names no queue, as the first one that somebody writes does.
+        memberships.admit(DEMO, routing.default(), people["ana"], Right.DECIDE, channel="demo")
 
 
 def refuse_in_production() -> None:

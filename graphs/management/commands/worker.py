@@ -15,6 +15,7 @@ from redis import Redis, RedisError
 from graphs import outbox
 from graphs import queue as doorbell
 from graphs.actions import sweeping
+from graphs.agents import named
 from graphs.library import registry
 from graphs.management.workers import ForkingWorker, InProcessWorker, wait_for_redis
 
@@ -64,6 +65,7 @@ def preload(queue: str) -> None:
     """Import once what jobs need, or each fork would do it again: 6 jobs a second instead of 29."""
     doorbell.preload()
     registry.entries()
+    named.prepare()
     # To nobody: what is wanted is the channel layer behind it.
     outbox.send((), {})
     try:
