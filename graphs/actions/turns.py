@@ -38,12 +38,20 @@ def say(
     failed, keeps no conversation, or its graph changed.
     """
     threads.require(actor, SAY, thread)
-    if known := threads.submitted(actor, SAY, submission_key):
+    if known := said_before(actor, thread, submission_key):
         return known
     graph = graph_of(thread)
-    commit = begun(actor, thread, graph, threads.valid_input(graph, given))
+    try:
+        commit = begun(actor, thread, graph, threads.valid_input(graph, given))
+    except NotPossible:
+        # A second press of one button finds the thread at work on what the first has sent.
+        if known := said_before(actor, thread, submission_key):
+            return known
+        raise
     with transaction.atomic():
         locked = threads.lock(thread)
+        if known := said_before(actor, thread, submission_key):
+            return known
         refuse(ThreadStatus(locked.status))
         write(locked, commit)
         threads.remember(actor, SAY, submission_key, locked)
@@ -52,6 +60,14 @@ def say(
         failpoints.reach("say_before_commit")
     thread.refresh_from_db()
     return thread
+
+
+def said_before(actor: Person, thread: Thread, submission_key: str | None) -> Thread | None:
+    """The thread, where this submission has begun a turn of it. Raises NotPossible where it did so in another one."""
+    known = threads.submitted(actor, SAY, submission_key)
+    if known is not None and known.pk != thread.pk:
+        raise NotPossible("This was sent to another thread already. Open the page anew to send it here.")
+    return known
 
 
 def graph_of(thread: Thread) -> CompiledGraph:

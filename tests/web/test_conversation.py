@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from graphs.actions import threads, turns
 from graphs.actions.errors import NotAllowed, NotFound, NotPossible
@@ -116,3 +118,30 @@ def test_a_cancelled_turn_can_be_talked_on_from(people: People, thread: Thread) 
     graphs.run()
     thread.refresh_from_db()
     assert thread.status in ("completed", "interrupted") and thread.cancel_at is None
+
+
+def test_two_presses_of_one_button_are_one_message_and_both_are_thanked(people: People, thread: Thread) -> None:
+    both, answers = threading.Barrier(2), []
+
+    def press() -> None:
+        try:
+            both.wait(30)
+            answers.append(turns.say(people.requester, Thread.objects.get(), "Delete a.txt", submission_key="f" * 32))
+        finally:
+            connection.close()
+
+    presses = [threading.Thread(target=press) for _ in range(2)]
+    for one in presses:
+        one.start()
+    for one in presses:
+        one.join(60)
+    assert [one.pk for one in answers] == [thread.pk] * 2
+    assert ThreadEvent.objects.filter(type="graph.start").count() == 2
+
+
+def test_a_key_of_another_thread_sends_nothing_and_says_so(people: People, thread: Thread) -> None:
+    turns.say(people.requester, thread, "Delete a.txt", submission_key="a" * 32)
+    other = threads.start(people.requester, "keeper", "Hello")
+    graphs.run()
+    with pytest.raises(NotPossible, match="another thread"):
+        turns.say(people.requester, other, "Delete b.txt", submission_key="a" * 32)
