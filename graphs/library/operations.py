@@ -115,7 +115,7 @@ def _files(root: int) -> Iterator[dict[str, Any]]:
     now = time.time()
     for path, folders, names, at in os.fwalk(".", dir_fd=root):
         within = [] if path == "." else path.split("/")[1:]
-        if len(within) >= DEEPEST:
+        if len(within) >= DEEPEST - 1:
             folders.clear()
         for name in names:
             try:

@@ -163,6 +163,7 @@ def _mark_twins(found: Iterator[Entry]) -> Iterator[Entry]:
         owner = owners.setdefault((entry.graph_id, version), entry.module)
         if owner != entry.module and entry.graph is not None:
             why = f"The id {entry.graph_id!r} is taken by {owner}; give one of them another id or version."
+            why += " The id of an agent or a team is its name."
             yield Entry(entry.graph_id, entry.module, None, why)
         else:
             yield entry

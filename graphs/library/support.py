@@ -22,6 +22,7 @@ LIMIT = 50
 ORDERS: Mapping[str, dict[str, Any]] = {
     "A-4698": {"item": "Reading light", "paid": 19.9, "status": "delivered late"},
     "A-4721": {"item": "Floor lamp", "paid": 180.0, "status": "delivered"},
+    "A-4733": {"item": "Dining table", "paid": 1249.5, "status": "delivered"},
 }
 
 
