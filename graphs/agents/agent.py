@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import cached_property
 from typing import Any
 
@@ -167,11 +168,12 @@ class Agent:
     async def stream_async(self, given: AgentInput = None, **invocation_state: Any) -> AsyncIterator[Mapping[str, Any]]:
         """The same, told as it goes on: `{"data": text}` for pieces of replies, `{"current_tool_use": …}` and
         `{"tool_result": …}` for calls, and at the end `{"result": AgentResult}`."""
-        async for _, told in heard(self.session, given, invocation_state, self._result):
-            yield told
+        async with aclosing(heard(self.session, given, invocation_state, self._result)) as things:
+            async for _, told in things:
+                yield told
 
     async def retry_async(self) -> AgentResult:
-        """Go on where a call of this agent failed, with its answers and finished tool calls."""
+        """Go on where a call of this agent failed or was cut off, with its answers and finished tool calls."""
         return await self._result(await self.session.retry())
 
     def retry(self) -> AgentResult:

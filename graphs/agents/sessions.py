@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, Protocol, runtime_checkable
@@ -18,12 +20,16 @@ from graphs.engine.messages import Message
 from graphs.engine.ports import Checkpointer, Emit, Json, Snapshot, ThreadRef, random_id
 from graphs.engine.results import GraphRunResult
 from graphs.engine.runner import GraphRunner, Runner
+from graphs.engine.scopes import running_task
 from graphs.engine.statuses import ThreadStatus
 
 #: What an agent is called with: a text, content blocks, a message, or responses to its questions.
 AgentInput = str | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 RESPONSE = "interruptResponse"
+#: Where a call left its conversation that ended neither in a pause nor in a result: it was cancelled, or killed.
+_CUT_OFF = frozenset({ThreadStatus.READY, ThreadStatus.RUNNING})
+_GO_ON = ": retry() goes on from where it stopped, and then takes the next prompt"
 
 
 @runtime_checkable
@@ -81,6 +87,8 @@ class Session:
         self.hooks = tuple(hooks)
         self.who = who
         self._manager = manager or _OwnMemory()
+        #: The calls of this object that are under way, each until nothing of it runs any more.
+        self._calls: set[asyncio.Future[None]] = set()
 
     @property
     def ref(self) -> ThreadRef:
@@ -105,14 +113,15 @@ class Session:
     ) -> GraphRunResult:
         """Bring a prompt or responses to the conversation and run until it pauses or ends.
 
-        Raises, before anything changes: `ThreadBusy` for a prompt while it waits for responses (H20), `AnswerMismatch`
-        for responses while nothing waits (H21, H25), `InputMismatch` for what is neither (H22), `AnswerInvalid`.
+        Raises, before anything changes: `ThreadBusy` for a prompt while it waits for responses (H20), is at work or was
+        cut off (`retry` then goes on), `AnswerMismatch` for responses while nothing waits (H21, H25), `InputMismatch`
+        for what is neither (H22), `AnswerInvalid`.
         """
         responses = read_responses(given)
         snapshot = await self.snapshot()
         asked = open_of(snapshot) if snapshot is not None and snapshot.status is not ThreadStatus.COMPLETED else []
         if responses is None:
-            self._refuse_prompt(asked, given)
+            self._refuse_prompt(asked, given, snapshot)
             run = self._run().context(invocation_state or {})
             return await self._driven(run, given if isinstance(given, Mapping) else _text(given), None, emit)
         self._refuse_responses(asked, snapshot)
@@ -120,10 +129,38 @@ class Session:
         return await self._driven(run, None, GraphResume(responses), emit)
 
     async def retry(self) -> GraphRunResult:
-        """Let a conversation that failed go on where it failed, with its answers and finished calls (Z04)."""
-        return await Runner.aretry_graph(
-            self.graph, checkpointer=self.checkpointer, thread_id=self.ref.thread_id, hooks=self.hooks
-        )
+        """Let a conversation that failed, or whose call was cut off, go on from there, with its answers and finished
+        calls (Z04). A call of this object that is under way is awaited first: beside it, what it does would be done
+        twice. Two processes must not do this at once to one file; an installation's tables refuse the second.
+
+        Raises `UnknownThread`, `ThreadEnded` where there is nothing to go on with, `ThreadBusy` in another process's
+        call, or in this one's own.
+        """
+        await self._quiet()
+        with self._under_way():
+            snapshot = await self.snapshot()
+            if snapshot is not None and snapshot.status in _CUT_OFF:
+                return await self._run().resume_from(self.checkpointer, self.ref.thread_id).arun()
+            return await Runner.aretry_graph(
+                self.graph, checkpointer=self.checkpointer, thread_id=self.ref.thread_id, hooks=self.hooks
+            )
+
+    async def _quiet(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._calls:
+            if running_task() is not None or any(one.get_loop() is not loop for one in self._calls):
+                raise ThreadBusy(f"a call of the {self.who} is under way; retry when it has ended")
+            await asyncio.wait(set(self._calls))
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        call = asyncio.get_running_loop().create_future()
+        self._calls.add(call)
+        try:
+            yield
+        finally:
+            self._calls.discard(call)
+            call.set_result(None)
 
     def _run(self) -> GraphRunner:
         return GraphRunner().graph(self.graph).thread(self.ref.thread_id).hook(self.checkpointer, *self.hooks)
@@ -131,15 +168,21 @@ class Session:
     async def _driven(
         self, run: GraphRunner, given: Json, resume: GraphResume | None, emit: Emit | None
     ) -> GraphRunResult:
-        if emit is None:
-            return await run.arun(given, resume=resume)
-        streamed = await run.arun(given, resume=resume, stream=True)
-        async for event in streamed.stream_events():
-            emit(event)
-        ended: GraphRunResult = streamed.result
-        return ended
+        with self._under_way():
+            if emit is None:
+                return await run.arun(given, resume=resume)
+            streamed = await run.arun(given, resume=resume, stream=True)
+            try:
+                async for event in streamed.stream_events():
+                    emit(event)
+            except BaseException:
+                # A call that was given up must not go on unseen: a retry would do beside it what it does.
+                await streamed.stop()
+                raise
+            ended: GraphRunResult = streamed.result
+            return ended
 
-    def _refuse_prompt(self, asked: Sequence[Interrupt], given: AgentInput) -> None:
+    def _refuse_prompt(self, asked: Sequence[Interrupt], given: AgentInput, snapshot: Snapshot | None) -> None:
         if asked:
             count = f"{len(asked)} response{'s' if len(asked) != 1 else ''}"
             raise ThreadBusy(
@@ -149,12 +192,20 @@ class Session:
             )
         if given is None or given == "" or given == []:
             raise InputMismatch(f"nothing to say to the {self.who}: give a prompt, or responses to what it asked")
+        if self._calls:
+            raise ThreadBusy(f"a call of the {self.who} is under way; await it before the next prompt")
+        if snapshot is not None and snapshot.status in _CUT_OFF:
+            raise ThreadBusy(f"the {self.who}'s last call was cut off or still runs elsewhere{_GO_ON}")
+        if snapshot is not None and snapshot.status in (ThreadStatus.FAILED, ThreadStatus.QUARANTINED):
+            raise ThreadBusy(f"the {self.who}'s last call is {snapshot.status}{_GO_ON}")
 
     def _refuse_responses(self, asked: Sequence[Interrupt], snapshot: Snapshot | None) -> None:
         if asked:
             return
         hint = "" if self.kept else "; where another process asked, give both the same session_manager"
         state = "has not begun" if snapshot is None else f"is {snapshot.status}"
+        if snapshot is not None and snapshot.status in _CUT_OFF:
+            hint = "; its last call was cut off or still runs elsewhere" + _GO_ON
         raise AnswerMismatch(f"the {self.who} {state} and waits for no response{hint}")
 
 
@@ -194,10 +245,8 @@ def _text(given: Any) -> Json:
     return Message.of({"role": "user", "content": list(given)})
 
 
-async def events_of(session: Session, given: AgentInput, **options: Any) -> AsyncIterator[Mapping[str, Any]]:
+async def events_of(session: Session, given: AgentInput, **options: Any) -> AsyncGenerator[Mapping[str, Any]]:
     """What a run tells while it goes on, and as its last item `{"result": GraphRunResult}`."""
-    import asyncio
-
     told: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
     running = asyncio.ensure_future(session.send(given, emit=told.put_nowait, **options))
     try:
@@ -212,3 +261,4 @@ async def events_of(session: Session, given: AgentInput, **options: Any) -> Asyn
     finally:
         if not running.done():
             running.cancel()
+            await asyncio.wait({running})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 from graphs.agents.sessions import AgentInput, Session, events_of
@@ -35,13 +35,15 @@ async def heard(
     given: AgentInput,
     invocation_state: Mapping[str, Any],
     result_of: Callable[[GraphRunResult], Awaitable[Any]],
-) -> AsyncIterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+) -> AsyncGenerator[tuple[Mapping[str, Any], dict[str, Any]]]:
     """One call as a listener hears it, each thing with the event behind it; at the end `{"result": …}`."""
-    async for event in events_of(session, given, invocation_state=invocation_state):
-        if "type" not in event:
-            yield event, {"result": await result_of(event["result"])}
-        elif (told := spoken(event)) is not None:
-            yield event, told
+    # Closed with its reader: what is left to the collector goes on until that comes by.
+    async with aclosing(events_of(session, given, invocation_state=invocation_state)) as run_events:
+        async for event in run_events:
+            if "type" not in event:
+                yield event, {"result": await result_of(event["result"])}
+            elif (told := spoken(event)) is not None:
+                yield event, told
 
 
 @contextmanager

@@ -66,6 +66,7 @@ class GraphRunResultStreaming:
         self._drive = drive
         self._begun = False
         self._result: GraphRunResult | None = None
+        self._driver: asyncio.Future[GraphRunResult] | None = None
 
     async def stream_events(self) -> AsyncIterator[Mapping[str, Any]]:
         """The events as they come. Whoever stops reading loses nothing: the run goes on to its pause or end (T21).
@@ -74,7 +75,7 @@ class GraphRunResultStreaming:
             raise RuntimeError("the events of a run are told once; run or resume the thread again for others")
         self._begun = True
         events: asyncio.Queue[Any] = asyncio.Queue()
-        driver = asyncio.ensure_future(self._run(events.put_nowait))
+        driver = self._driver = asyncio.ensure_future(self._run(events.put_nowait))
         _unread.add(driver)
         driver.add_done_callback(_unread.discard)
         try:
@@ -84,6 +85,12 @@ class GraphRunResultStreaming:
             driver.add_done_callback(_tell_unread)
             raise
         self._result = await driver
+
+    async def stop(self) -> None:
+        """Cancel a run that is under way, and wait until nothing of it runs; its thread can be resumed."""
+        if self._driver is not None and not self._driver.done():
+            self._driver.cancel()
+            await asyncio.wait({self._driver})
 
     def events(self) -> Iterator[Mapping[str, Any]]:
         """The same for code without an event loop; the run has a thread of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import cached_property
 from typing import Any
 
@@ -69,12 +70,17 @@ class Team:
 
     async def stream_async(self, given: AgentInput = None, **invocation_state: Any) -> AsyncIterator[Mapping[str, Any]]:
         """The same, told as it goes on, each thing with its `node_id`; at the end `{"result": MultiAgentResult}`."""
-        async for event, told in heard(self.session, given, invocation_state, self._result):
-            yield told if "result" in told else {**told, "node_id": event.get("node_id", "")}
+        async with aclosing(heard(self.session, given, invocation_state, self._result)) as things:
+            async for event, told in things:
+                yield told if "result" in told else {**told, "node_id": event.get("node_id", "")}
 
     async def retry_async(self) -> MultiAgentResult:
-        """Go on where a member failed."""
+        """Go on where a member failed, or where a call was cut off."""
         return await self._result(await self.session.retry())
+
+    def retry(self) -> MultiAgentResult:
+        """`retry_async` for code without an event loop."""
+        return blocking(self.retry_async())
 
     @cached_property
     def session(self) -> Session:
