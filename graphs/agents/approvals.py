@@ -94,15 +94,44 @@ def verdict_of(question: Interrupt, proposed: Mapping[str, Any]) -> Verdict:
 
 
 def gate_schema(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reviewer of a call answers: yes or no, why, and other arguments where they wish."""
-    arguments = dict(tool_schema) if "$defs" not in tool_schema else {"type": "object"}
+    """What a reviewer of a call answers: yes or no, why, and other arguments where they wish.
+
+    Of the tool's schema the references lead to where it stands now, and its defaults are left out: the tool puts them
+    in itself, and an answer must not be refused for what nobody chose.
+    """
     return {
         "type": "object",
         "properties": {
             "approved": {"type": "boolean", "description": "Whether the call may run."},
             "approver": {"type": "string", "description": "Who agreed."},
             "reason": {"type": "string", "description": "Why."},
-            "arguments": {**arguments, "description": "Other arguments to run it with."},
+            "arguments": {**_moved(tool_schema), "description": "Other arguments to run it with."},
         },
         "required": ["approved"],
     }
+
+
+def _moved(schema: Any) -> Any:
+    """A schema as part of the answer's. Its own identity would keep its references to itself."""
+    if isinstance(schema, list):
+        return [_moved(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {word: _moved_word(word, value) for word, value in schema.items() if word not in _LEFT_OUT}
+
+
+def _moved_word(word: str, value: Any) -> Any:
+    if word == "$ref" and isinstance(value, str) and (value == "#" or value.startswith("#/")):
+        return f"{_PLACE}{value[1:]}"
+    if word in _VALUES:
+        return value
+    # Their keys are names of the author's, of which one may be called `default`.
+    named = word in _NAMES and isinstance(value, Mapping)
+    return {name: _moved(one) for name, one in value.items()} if named else _moved(value)
+
+
+#: Where the tool's schema stands in the answer's.
+_PLACE = "#/properties/arguments"
+_LEFT_OUT = frozenset({"default", "$id", "$schema"})
+_NAMES = frozenset({"properties", "patternProperties", "dependentSchemas", "dependentRequired", "$defs", "definitions"})
+_VALUES = frozenset({"const", "enum", "examples", "required"})
