@@ -7,8 +7,7 @@ from typing import Any
 
 from graphs.engine import trust
 from graphs.models import Interrupt
-from graphs.web.editing import same
-from graphs.web.forms import Field, build
+from graphs.web.forms import Field, alike, build, propose
 from graphs.web.reading import humanise
 
 ARGUMENTS = "arguments"
@@ -32,8 +31,10 @@ def form(interrupt: Interrupt) -> Field | None:
     given = proposed(interrupt)
     if not isinstance(known, Mapping) or not (given or known.get("properties")):
         return None
-    filled = filled_in(known, given)
-    return build({"type": "object", "properties": {ARGUMENTS: filled}})
+    fields = build({"type": "object", "properties": {ARGUMENTS: described(known, given)}})
+    for group in fields.children:
+        propose(group, dict(given))
+    return fields
 
 
 def take(fields: Field, posted: Mapping[str, str]) -> None:
@@ -42,31 +43,27 @@ def take(fields: Field, posted: Mapping[str, str]) -> None:
         group.required = any(one.name in posted for one in group.walk())
 
 
-def filled_in(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def described(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema that the form is made of: every argument has a title, also one that the tool's own schema lacks."""
     plain = {name: value for name, value in schema.items() if name not in ("description", "title")}
     if not isinstance(schema.get("properties"), Mapping):
-        return {**plain, "title": "Arguments", "default": dict(given)}
-    fields = {
-        # What the agent left out is its choice too: the tool's default stands for it, not one that nobody chose.
-        name: {key: value for key, value in rule.items() if key != "default"}
-        | ({"default": given[name]} if name in given else {})
-        for name, rule in schema["properties"].items()
-        if isinstance(rule, Mapping)
-    }
+        return {**plain, "title": "Arguments"}
+    known = {name: rule for name, rule in schema["properties"].items() if isinstance(rule, Mapping)}
+    fields = known | {name: {} for name in given if name not in known}
     return {**plain, "title": "Arguments", "properties": {name: titled(name, one) for name, one in fields.items()}}
 
 
-def titled(name: str, rule: dict[str, Any]) -> dict[str, Any]:
+def titled(name: str, rule: Mapping[str, Any]) -> dict[str, Any]:
     return {**rule, "title": rule.get("title") or humanise(name)}
 
 
-def edited(interrupt: Interrupt, value: Any) -> dict[str, Any] | None:
+def edited(interrupt: Interrupt, value: Any) -> Any:
     """The arguments to run with, where the form changed any; None where it is the call that was proposed."""
     given = value.get(ARGUMENTS) if isinstance(value, Mapping) else None
     if not isinstance(given, Mapping):
-        return None
+        return given
     before = proposed(interrupt)
     # A text that was emptied is not in a form's value; to the tool it is an empty text, and not another default.
     emptied = {name: "" for name, one in before.items() if isinstance(one, str) and name not in given}
     after = {**emptied, **given}
-    return None if set(after) == set(before) and all(same(after[name], before[name]) for name in before) else after
+    return None if set(after) == set(before) and all(alike(after[name], before[name]) for name in before) else after

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphs.web.forms.fields import Field, Option
 from graphs.web.forms.mapping import build, fill
+from graphs.web.forms.proposing import alike, propose
 from graphs.web.forms.reading import Problem, attach, read
 
-__all__ = ["Field", "Option", "Problem", "attach", "build", "fill", "read"]
+__all__ = ["Field", "Option", "Problem", "alike", "attach", "build", "fill", "propose", "read"]

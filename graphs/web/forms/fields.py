@@ -24,7 +24,8 @@ class Field:
     """One widget, or a fieldset of them.
 
     `widget`: text, textarea, number, email, url, date, datetime, yesno, radio, select, lines, json, const or group.
-    `text` is what the widget shows (for choices: the chosen index); `problem` is what is wrong with it.
+    `text` is what the widget shows (for choices: the chosen index); `problem` is what is wrong with it. A field that
+    `stands` answers with its default, whatever that is, as long as it comes back the way it was shown.
     """
 
     pointer: str
@@ -45,6 +46,7 @@ class Field:
     text: str = ""
     problem: str = ""
     patterned: bool = False
+    stands: bool = False
 
     @property
     def id(self) -> str:

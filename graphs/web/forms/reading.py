@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from graphs.web.forms.fields import ABSENT, Field
+from graphs.web.forms.standing import plain, untouched
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
@@ -61,13 +62,15 @@ def attach(field: Field, problems: Iterable[Problem]) -> list[tuple[Field | None
 
 
 def _read(field: Field, posted: Mapping[str, str], problems: list[Problem], required: bool) -> Any:
+    if field.stands and untouched(field, posted):
+        return field.default
     if field.widget == "const":
         return field.default
     if field.widget == "group":
         return _group(field, posted, problems, required)
-    field.text = posted.get(field.name, "").replace("\r\n", "\n").replace("\r", "\n")
+    field.text = plain(posted.get(field.name, ""))
     try:
-        return _leaf(field, required)
+        return leaf(field, required)
     except ValueError as error:
         field.problem = str(error)
         problems.append(Problem(field.pointer, str(error)))
@@ -91,7 +94,8 @@ def _touched(field: Field, posted: Mapping[str, str]) -> bool:
     return any(posted.get(inner.name, "").strip() for inner in field.walk() if inner.widget not in ("group", "const"))
 
 
-def _leaf(field: Field, required: bool) -> Any:
+def leaf(field: Field, required: bool) -> Any:
+    """The value of the text in one widget. Raises ValueError saying what is wrong with it."""
     blank = field.text == "" if field.widget in ("text", "textarea") else not field.text.strip()
     if blank:
         if field.nullable:
