@@ -28,7 +28,7 @@ from graphs.engine.messages import tool_result
 from graphs.engine.ports import Json
 from graphs.engine.scopes import Scope, ToolCallInfo
 from graphs.engine.statuses import Outcome
-from graphs.engine.task import failure_of, text_of
+from graphs.engine.task import failure_of, is_authors, text_of
 from graphs.engine.trust import GATE, Grant
 
 
@@ -227,6 +227,10 @@ class Call:
             if self.ctx.fault is not None or self.ctx.store_error is not None:
                 raise
             return self._failed(error)
+        except BaseException as error:
+            if self.ctx.fault is not None or self.ctx.store_error is not None or not is_authors(error):
+                raise
+            return self._failed(failure_of(error, f"tool {tool.name!r}"))
 
     async def _answered(self, tool: Tool) -> Any:
         try:

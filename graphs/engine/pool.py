@@ -44,7 +44,7 @@ class ThreadPool:
 def _guarded(call: Callable[[], Any]) -> Any:
     try:
         return call()
-    except (StopIteration, SystemExit, KeyboardInterrupt) as error:
+    except (StopIteration, SystemExit, KeyboardInterrupt, GeneratorExit) as error:
         # These would end the future, the loop or the worker instead of the task that raised them.
         raise RuntimeError(f"a node raised {type(error).__name__}({error})") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from graphs.engine import asking, forking
 from graphs.engine.answers import TaskEnded
 from graphs.engine.context import Context
 from graphs.engine.errors import PauseSwallowed, SaysoError
+from graphs.engine.failpoints import Crash
 from graphs.engine.interrupts import GraphInterrupt, Interrupt
 from graphs.engine.journal import Journal
 from graphs.engine.machine import Active
@@ -23,6 +25,9 @@ from graphs.engine.superstep import Ran
 from graphs.engine.turns import kept_by
 
 _MAX_TRACEBACK = 8_000
+_MAX_TEXT = 100_000
+#: What means something to the engine, a test's process or the loop; it goes through a node or tool.
+_ENGINES = (GraphInterrupt, TaskEnded, Crash, asyncio.CancelledError)
 
 
 class TaskRun:
@@ -105,6 +110,10 @@ class TaskRun:
             return await self._raised(failure_of(error, f"node {self.node.id!r}"))
         except Exception as error:  # noqa: BLE001 - whatever a node raises becomes its result
             return await self._raised(error)
+        except BaseException as error:
+            if not is_authors(error):
+                raise
+            return await self._raised(failure_of(error, f"node {self.node.id!r}"))
 
     def _refuse_swallowed(self) -> None:
         if self.ctx.store_error is not None:
@@ -157,7 +166,9 @@ class TaskRun:
             ended = _first_leaf(ends)
             if isinstance(ended, TaskEnded):
                 return self._ended(ended)
-            raise ended
+            if not is_authors(ends):
+                raise ended
+            return await self._raised(failure_of(ended, f"node {self.node.id!r}"))
         return await self._raised(_first_leaf(rest) if rest is not None else Exception(str(group)))
 
     async def _raised(self, error: Exception) -> Ran | None:
@@ -194,6 +205,10 @@ class TaskRun:
             if self.ctx.store_error is not None:
                 raise
             return self._failed(second)
+        except BaseException as second:
+            if not is_authors(second):
+                raise
+            return self._failed(failure_of(second, f"on_error of node {self.node.id!r}"))
 
     def _finished(self, targets: tuple[str, ...]) -> Ran:
         return Ran(self.task, self._result(TaskStatus.FINISHED, self.current.collected, targets))
@@ -241,8 +256,9 @@ class TaskRun:
 def failure_of(error: BaseException, who: str) -> RuntimeError:
     """The failure of `who` that stands for an error which means something to the loop and is not the loop's.
 
-    A `SystemExit` would end the worker, which looks like a crash: the thread would be tried again and again. Raises a
-    `CancelledError` itself where the caller is really cancelled.
+    A `SystemExit` would end the worker, which looks like a crash: the thread would be tried again and again, and with
+    it what had taken place; so would any `BaseException` of the author's own. Raises a `CancelledError` itself where
+    the caller is really cancelled.
     """
     task = asyncio.current_task()
     if isinstance(error, asyncio.CancelledError):
@@ -250,9 +266,39 @@ def failure_of(error: BaseException, who: str) -> RuntimeError:
             raise error
         failure = RuntimeError(f"{who} awaited something that had been cancelled; catch asyncio.CancelledError there")
     else:
-        failure = RuntimeError(f"{who} raised {type(error).__name__}({error})")
+        failure = RuntimeError(f"{who} raised {type(error).__name__}({text_of(error)})")
     failure.__cause__ = error
     return failure
+
+
+def is_authors(error: BaseException) -> bool:
+    """Whether an error that is no `Exception` means nothing to the engine, to asyncio or to the process: then it is a
+    mistake of who wrote the node or tool, like any `Exception`.
+
+    A `KeyboardInterrupt` in a group is one: a real one comes alone. A `GeneratorExit` without a loop is Python's, which
+    clears a coroutine away.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return not any(isinstance(one, _ENGINES) for one in _leaves(error))
+    if isinstance(error, GeneratorExit):
+        return _running()
+    return not isinstance(error, (*_ENGINES, KeyboardInterrupt, SystemExit))
+
+
+def _running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for one in group.exceptions:
+        if isinstance(one, BaseExceptionGroup):
+            yield from _leaves(one)
+        else:
+            yield one
 
 
 def describe(error: BaseException) -> dict[str, Json]:
@@ -267,9 +313,9 @@ def describe(error: BaseException) -> dict[str, Json]:
 
 
 def text_of(error: BaseException) -> str:
-    """What an error says of itself; that it says nothing, where even that fails."""
+    """What an error says of itself, as text that every store takes; that it says nothing, where even that fails."""
     try:
-        return str(error)
+        return _clean(str(error), _MAX_TEXT)
     except Exception as second:  # noqa: BLE001 - code of the graph's author, run while its failure is written down
         return f"no message: its text raised {type(second).__name__}"
 

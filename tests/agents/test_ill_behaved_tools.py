@@ -36,9 +36,58 @@ def unspeakable() -> None:
     raise Unspeakable
 
 
-@pytest.mark.parametrize(
-    ("body", "told"), [(cancels, "awaited something"), (unspeakable, "Unspeakable"), (leaves, "SystemExit(3)")]
-)
+class Abort(BaseException):
+    pass
+
+
+def aborts() -> None:
+    raise Abort("stop")
+
+
+async def aborts_within() -> None:
+    raise Abort("stop")
+
+
+def groups() -> None:
+    raise BaseExceptionGroup("several", [KeyboardInterrupt(), Abort("stop")])
+
+
+def exits() -> None:
+    raise GeneratorExit
+
+
+async def exits_within() -> None:
+    raise GeneratorExit
+
+
+def holds_nul() -> None:
+    raise RuntimeError("the server said a\0b")
+
+
+def holds_surrogate() -> None:
+    raise RuntimeError("no file a\udcff")
+
+
+def goes_on_and_on() -> None:
+    raise RuntimeError("y" * 20_000_000)
+
+
+ODD = [
+    (cancels, "awaited something"),
+    (unspeakable, "Unspeakable"),
+    (leaves, "SystemExit(3)"),
+    (aborts, "Abort(stop)"),
+    (aborts_within, "Abort(stop)"),
+    (groups, "BaseExceptionGroup(several"),
+    (exits, "GeneratorExit"),
+    (exits_within, "GeneratorExit"),
+    (holds_nul, "a\\0b"),
+    (holds_surrogate, "a\\udcff"),
+    (goes_on_and_on, "yyy"),
+]
+
+
+@pytest.mark.parametrize(("body", "told"), ODD)
 async def test_t13_a_tool_fails_alone_whatever_it_raises(body: Any, told: str) -> None:
     def fine() -> int:
         return 5
@@ -49,6 +98,25 @@ async def test_t13_a_tool_fails_alone_whatever_it_raises(body: Any, told: str) -
     failed, good = Message(response["meta"]["output"]).tool_results
     assert (failed["status"], good["status"]) == ("error", "success")
     assert told in failed["content"][0]["text"]
+
+
+@pytest.mark.parametrize("body", [aborts, aborts_within, groups, exits, exits_within])
+async def test_a_node_that_raises_what_is_no_exception_fails_like_any_other(body: Any) -> None:
+    graph = Graph.new("shop").node("work", body).entry("work").compile()
+    result = await Runner.arun_graph(graph, "go")
+    assert result.status == "failed" and result.error is not None and result.error["type"] == "RuntimeError"
+
+
+async def test_an_on_error_that_raises_what_is_no_exception_fails_its_node() -> None:
+    def breaks() -> None:
+        raise ValueError
+
+    def handle(error: ValueError) -> None:
+        raise Abort("stop")
+
+    graph = Graph.new("shop").node("work", breaks, on_error=handle).entry("work").compile()
+    result = await Runner.arun_graph(graph, "go")
+    assert result.status == "failed" and result.error is not None and "Abort(stop)" in str(result.error["message"])
 
 
 @pytest.mark.parametrize("reply", [None, "text", ModelReply("x", usage={"tokens": "many"})])  # type: ignore[dict-item]
