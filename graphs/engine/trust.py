@@ -2,8 +2,8 @@
 
 A reviewer gives it as `trust` beside `approved` in the answer to a gated tool call:
 `{"scope": "thread", "arguments": {name: {"is": value} or {"like": pattern}}, "seconds": n}`, the scope being thread,
-conversation or agent. It becomes a `Grant`, which the stores keep and forget on request. A grant answers no open
-question and outweighs no "no".
+conversation or agent. What the call has and `arguments` does not name may be anything. It becomes a `Grant`, which the
+stores keep and forget on request. A grant answers no open question and outweighs no "no".
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Grant:
     """Calls of `tool` by `agent` whose arguments fit need no approval, as far as `scope` reaches from `ref`.
 
     `arguments` says what arguments must be, by name: `{"is": value}` for equal JSON, `{"like": pattern}` for a text, or
-    texts of a list, with `*`, `?` and `[...]` standing for others. What it does not name may be anything. `expires_at`
-    is None for one that only a person ends.
+    texts of a list, with `*`, `?` and `[...]` standing for others, and `{}` for anything. A call with an argument that
+    it does not name is not covered: nobody who gave it saw one. `expires_at` is None for one that only a person ends.
     """
 
     id: str
@@ -63,7 +63,10 @@ class Grant:
         """Whether a call needs no approval by this grant."""
         if (self.agent, self.tool) != (agent, tool):
             return False
-        return all(name in arguments and _fits(wanted, arguments[name]) for name, wanted in self.arguments.items())
+        return self.arguments.keys() >= arguments.keys() and all(
+            not wanted or (name in arguments and _fits(wanted, arguments[name]))
+            for name, wanted in self.arguments.items()
+        )
 
 
 def conversation_of(ref: ThreadRef) -> str:
@@ -89,14 +92,17 @@ def check(question: Interrupt, outcome: Outcome, value: Any) -> None:
         problems = [
             (f"/trust/arguments/{name}", "the call that is asked about does not fit this")
             for name, one in wanted.items()
-            if name not in arguments or not _fits(one, arguments[name])
+            if one and (name not in arguments or not _fits(one, arguments[name]))
         ]
     if problems:
         raise AnswerInvalid(problems)
 
 
 def granted(question: Interrupt, decision: Decision, ref: ThreadRef, at: datetime) -> Grant | None:
-    """The grant that a decided question gave, or None. `at` is when it was decided (UTC)."""
+    """The grant that a decided question gave, or None. `at` is when it was decided (UTC).
+
+    What the call in question had and the trust says nothing of may be anything; other arguments are not agreed to.
+    """
     value = decision.value
     given = value.get("trust") if isinstance(value, Mapping) else None
     if question.kind != GATE or given is None or not _agreed(decision.outcome, value):
@@ -108,7 +114,7 @@ def granted(question: Interrupt, decision: Decision, ref: ThreadRef, at: datetim
         str(question.metadata.get("agent", "")),
         str(question.metadata.get("tool", "")),
         given["scope"],
-        canonical.copy(given.get("arguments") or {}),
+        canonical.copy({name: {} for name in _arguments(question, value)} | dict(given.get("arguments") or {})),
         decision.reviewer,
         None if seconds is None else at + timedelta(seconds=seconds),
     )
@@ -147,8 +153,8 @@ def _rules(given: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = []
     for name, one in given.items():
         told = isinstance(one, Mapping) and len(one) == 1 and ("is" in one or isinstance(one.get("like"), str))
-        if not told:
-            found.append((f"/trust/arguments/{name}", 'either {"is": value} or {"like": pattern}'))
+        if not told and one != {}:
+            found.append((f"/trust/arguments/{name}", '{"is": value}, {"like": pattern}, or {} for anything'))
     return found
 
 

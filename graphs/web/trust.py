@@ -85,6 +85,8 @@ def row(user: User, one: Trust, group: str) -> dict[str, Any]:
 
 def told(rule: dict[str, Any]) -> tuple[str, str]:
     """What an argument must be, as a word and a value."""
+    if not rule:
+        return "any", ""
     return ("like", str(rule["like"])) if "like" in rule else ("is", spoken(rule.get("is")))
 
 

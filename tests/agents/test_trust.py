@@ -48,6 +48,31 @@ async def test_z54_a_trusted_call_is_not_asked_about_again(store: Store) -> None
     assert entries["tool:1.0/call"]["trust"]["scope"] == "thread" and "trust" not in entries["tool:0.0/call"]
 
 
+@pytest.mark.parametrize(
+    ("rules", "asked"),
+    [
+        ({"path": {"is": "a"}}, [{"path": "a", "force": True}, {"path": "b"}]),
+        ({}, [{"path": "a", "force": True}]),
+        ({"force": {}}, []),
+    ],
+)
+async def test_z54_trust_covers_no_argument_that_the_trusted_call_did_not_have(
+    store: Store, rules: dict[str, Any], asked: list[Any]
+) -> None:
+    @tool
+    def remove(path: str, force: bool = False) -> str:
+        """Remove a file."""
+        return path
+
+    more = [ToolCall("remove", {"path": "a", "force": True}, "2"), ToolCall("remove", {"path": "b"}, "3")]
+    model = ScriptedModel([ToolCall("remove", {"path": "a"}, "1"), more, "Done."])
+    agent = Agent("keeper", model, tools=[remove], approve=["remove"])
+    graph = Graph.new("trusting").node("keeper", agent).entry("keeper").terminal("keeper").compile()
+    await start(graph, store)
+    result = await resume(graph, store, {"keeper": yes(arguments=rules)})
+    assert [one.metadata["arguments"] for one in result.interrupts] == asked
+
+
 async def test_z54_an_open_question_is_not_answered_by_trust_in_its_sibling_and_its_no_counts(store: Store) -> None:
     disk = Disk()
     graph = trusting(disk, [delete("a", "1"), delete("b", "2")], delete("b"), delete("c"))
