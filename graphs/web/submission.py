@@ -40,6 +40,8 @@ class Submission:
         key = posted.get("key", "")
         found = cls(interrupt, posted, card, card.act(posted.get("act", "")), key if KEY.fullmatch(key) else "")
         problems = found._read() + (edited.misfits(found.value) if edited else [])
+        if found.act is not None and not found.act.bare:
+            problems += trusting.problems(interrupt, posted)
         if len(posted.get("comment", "")) > MOST_COMMENT:
             problems.append(Problem("#comment", f"A comment has at most {MOST_COMMENT} characters."))
         if "\x00" in posted.get("comment", ""):

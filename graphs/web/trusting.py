@@ -113,6 +113,13 @@ def given(interrupt: Interrupt, posted: Mapping[str, str], value: Any) -> dict[s
     return found | ({"seconds": int(span)} if span in SPANS and span else {})
 
 
+def problems(interrupt: Interrupt, posted: Mapping[str, str]) -> list[Problem]:
+    """What is wrong with a posted form's trust before anybody looks at the call: a time that was not offered."""
+    wanted = calls.is_gate(interrupt) and posted.get("trust_scope", ASK) != ASK
+    known = posted.get("trust_span", USUAL) in SPANS
+    return [Problem("/trust/seconds", "Choose one of the times that are offered.")] if wanted and not known else []
+
+
 def rule(name: str, value: Any, posted: Mapping[str, str]) -> dict[str, Any]:
     """How an argument is compared; what the form did not offer counts as the strictest."""
     chosen = posted.get(f"trust_rule.{name}", IS)

@@ -72,9 +72,16 @@ class TestGiving:
         assert answer.status_code == 303
         found = Trust.objects.get()
         assert (found.tool, found.agent, found.scope) == ("delete_file", "keeper", "conversation")
-        assert found.arguments == {"path": {"like": "logs/*"}}
+        assert found.arguments == {"path": {"like": "logs/*"}, "days": {}}
         assert found.granted_by_name == "decider" and found.expires_at is not None
         assert timedelta(minutes=59) < found.expires_at - timezone.now() <= timedelta(hours=1)
+
+    def test_z54_a_span_that_was_not_offered_is_refused(
+        self, people: People, asked: Asked, signed_in: SignedIn
+    ) -> None:
+        answer = posted(signed_in(people.decider), asked, trust_scope="thread", trust_span="999")
+        assert answer.status_code == 422 and "one of the times that are offered" in text_of(answer)
+        assert asked.row().status == "open" and not Trust.objects.exists()
 
     def test_z54_an_untouched_card_gives_no_trust(self, people: People, asked: Asked, signed_in: SignedIn) -> None:
         assert posted(signed_in(people.decider), asked).status_code == 303
