@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 
 from graphs import outbox, store
 from graphs.actions import decisions, hints, queues
-from graphs.actions.errors import AnswerRefused, Refused
+from graphs.actions.errors import AnswerRefused, NotAllowed, NotFound, Refused
 from graphs.actions.receipts import Receipt
 from graphs.engine.errors import AlreadyAnswered, AnswerInvalid, AnswerMismatch
 from graphs.engine.interrupts import Decision, Interrupt
@@ -72,7 +72,8 @@ def supersede(thread: Thread, old: InterruptRow) -> list[OutboxMessage]:
 def answer(thread: Thread, answers: Sequence[Answer], actor: Actor) -> list[Decision]:
     """Answers that the engine has matched, recorded by `decide`, all or none; refusals in the engine's words.
 
-    Raises AnswerMismatch (no such question, or answered twice at once), AlreadyAnswered, AnswerInvalid.
+    Raises AnswerMismatch (no such question, or answered twice at once), AlreadyAnswered, AnswerInvalid, and NotAllowed
+    or NotFound where the actor may not decide one of them.
     """
     rows = {str(row.pk): row for row in InterruptRow.objects.filter(thread=thread).filter(pk__in=ids(answers))}
     waiting = [str(pk) for pk in InterruptRow.objects.filter(thread=thread).waiting().values_list("pk", flat=True)]
@@ -84,6 +85,8 @@ def answer(thread: Thread, answers: Sequence[Answer], actor: Actor) -> list[Deci
         return [verdict(receipt) for receipt in decisions.decide(actor, given, channel="runner")]
     except AnswerRefused as refusal:
         raise AnswerInvalid(refusal.problems) from None
+    except (NotAllowed, NotFound):
+        raise
     except Refused as refusal:
         raise AlreadyAnswered(str(refusal), waiting) from None
 

@@ -15,8 +15,9 @@ class DjangoSessionManager:
     """Keeps the conversation `session_id` of each agent or team that is given it as a thread of the installation: its
     questions stand in the inbox, and reviewers answer them there, or the caller does by responses (H23, H36).
 
-    `actor` is who talks to it: the thread's requester, and whose answers its responses are. Raises `InputInvalid` for
-    an id that no thread can have.
+    `actor` is who talks to it: the thread's requester, and whose answers its responses are. A person goes on only
+    in a thread that they may say something in, and reads only one that they may see: else `NotFound` or `NotAllowed`.
+    Raises `InputInvalid` for an id that no thread can have.
     """
 
     def __init__(self, session_id: str, actor: Actor = ENGINE) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
-from graphs import outbox, store
+from graphs import outbox, permissions, store
 from graphs.actions import hints, leases, questions, threads, trust
 from graphs.actions.actors import System, actor_id, actor_name
+from graphs.actions.errors import NotAllowed
 from graphs.actions.mainthread import hop
 from graphs.actions.streaming import Said, Streaming, forget_words
 from graphs.agents.models import is_reply, said_in
@@ -67,7 +68,8 @@ class DjangoCheckpointer:
 
     A job gives the lease it has claimed, and `queue`, its graph's queue for questions that name none. Without one
     `holding` takes the thread's, renews it and gives it back, so that `Runner` works in any process of the
-    installation; outside of it the first write takes it, for its time and no longer. `actor` is who it acts for.
+    installation; outside of it the first write takes it, for its time and no longer. `actor` is who it acts for: a
+    person reads, goes on with and answers only what the one permission function lets them, else NotFound or NotAllowed.
     All methods hop to the job's main thread and its one connection.
     """
 
@@ -134,37 +136,39 @@ class DjangoCheckpointer:
 
     async def history(self, ref: ThreadRef, limit: int = 100) -> Sequence[CheckpointInfo]:
         """The newest checkpoints first."""
-        return await hop(lambda: store.history(known(ref), limit))
+        return await hop(lambda: store.history(self._known(ref), limit))
 
     async def results(self, ref: ThreadRef, keys: Sequence[TaskKey]) -> Mapping[TaskKey, TaskResult]:
         """The recorded results of these tasks."""
-        return await hop(lambda: store.results(known(ref).pk, keys))
+        return await hop(lambda: store.results(self._known(ref).pk, keys))
 
     async def load_step(self, ref: ThreadRef, step: int) -> Cells | None:
         """The cells as checkpoint `step` left them."""
-        return await hop(lambda: store.cells_at(known(ref), step))
+        return await hop(lambda: store.cells_at(self._known(ref), step))
 
     async def log(self, ref: ThreadRef, first: int = 0, limit: int = 500) -> Sequence[StepLog]:
         """The checkpoints from step `first` on, oldest first, each with what was logged of it."""
-        return await hop(lambda: store.log(known(ref), first, limit))
+        return await hop(lambda: store.log(self._known(ref), first, limit))
 
     async def grants(self, ref: ThreadRef) -> Sequence[Grant]:
         """The trust that reaches this thread and stands."""
-        return await hop(lambda: trust.reaching(known(ref)))
+        return await hop(lambda: trust.reaching(self._known(ref)))
 
     async def revoke(self, ref: ThreadRef, grant_id: str, *, actor: str = "") -> bool:
         """End a grant that reaches this thread."""
-        return await hop(lambda: trust.end(known(ref), grant_id, System(actor) if actor else self.actor))
+        return await hop(lambda: trust.end(self._known(ref), grant_id, System(actor) if actor else self.actor))
 
     async def decided(self, ref: ThreadRef, name: str) -> Sequence[Interrupt]:
         """The decided questions of this name, of finished tasks too."""
-        return await hop(lambda: store.decided_by_name(known(ref).pk, name))
+        return await hop(lambda: store.decided_by_name(self._known(ref).pk, name))
 
     async def journals(self, ref: ThreadRef) -> Mapping[TaskKey, Sequence[JournalEntry]]:
         """The journals of all tasks, finished ones too."""
-        return await hop(lambda: store.forks.journals(known(ref).pk))
+        return await hop(lambda: store.forks.journals(self._known(ref).pk))
 
     def _create(self, ref: ThreadRef, start: ThreadStart) -> None:
+        if not isinstance(self.actor, System) and not permissions.can(self.actor, "start"):
+            raise NotAllowed("Sign in to start a thread.")
         try:
             with transaction.atomic():
                 name = actor_name(self.actor)
@@ -179,10 +183,17 @@ class DjangoCheckpointer:
         except IntegrityError:
             raise ThreadExists(f"There is a thread {ref.thread_id!r} of {ref.graph_id!r} already.") from None
 
+    def _known(self, ref: ThreadRef, action: str = "view") -> Thread:
+        """The thread, where the actor may do this. Raises UnknownThread, NotFound and NotAllowed."""
+        thread = known(ref)
+        threads.require(self.actor, action, thread)
+        return thread
+
     def _keep(self, ref: ThreadRef) -> None:
         thread = store.find(ref)
         if thread is None:
             return
+        threads.require(self.actor, "say", thread)
         grip = self.grips.get(ref)
         mine = grip is not None and store.renew(thread.pk, grip.held.token, settings.SAYSO_LEASE_SECONDS)
         held = grip.held if grip is not None and mine else leases.take(thread)
@@ -202,6 +213,7 @@ class DjangoCheckpointer:
         loaded = store.load(ref, brief=self.held is not None)
         if loaded is None:
             return None
+        threads.require(self.actor, "view", loaded.thread)
         grip = self.grips.get(ref)
         if grip is not None:
             grip.thread, grip.tail, grip.asking = loaded.thread, loaded.tail, asking(loaded.snapshot)
@@ -212,7 +224,7 @@ class DjangoCheckpointer:
     def _grip(self, ref: ThreadRef) -> Grip:
         """The lease to write with. Raises UnknownThread, and ThreadBusy where another process holds the thread."""
         if ref not in self.grips:
-            thread = known(ref)
+            thread = self._known(ref, "say")
             held = self.held if self.held and self.held.ref == ref else leases.take(thread)
             tail = store.Tail(thread.full_step, thread.full_size, thread.tail_size)
             self.grips[ref] = Grip(thread, held, tail, self.queue)
@@ -281,11 +293,11 @@ class DjangoCheckpointer:
 
     def _answer(self, ref: ThreadRef, answers: Sequence[Answer], actor: str) -> Sequence[Decision]:
         who = System(actor) if actor and isinstance(self.actor, System) else self.actor
-        return questions.answer(known(ref), answers, who)
+        return questions.answer(self._known(ref), answers, who)
 
     def _retry(self, ref: ThreadRef) -> None:
         with transaction.atomic():
-            thread = threads.lock(known(ref))
+            thread = threads.lock(self._known(ref, "retry"))
             if not threads.revive(thread):
                 raise ThreadEnded(f"only a failed thread can be retried, this one is {thread.status}")
 

@@ -192,7 +192,8 @@ def require(actor: Actor, action: str, thread: Thread) -> None:
         # Of those who may steer it some may not undo what others did.
         steers = permissions.can(actor, "suspend", thread)
         who = "operators" if steers or action in permissions.OPERATING else "the requester and operators"
-        raise NotAllowed(f"Only {who} may {action} this thread.")
+        what = "say something in" if action == "say" else action
+        raise NotAllowed(f"Only {who} may {what} this thread.")
     raise NotFound("There is no such thread.")
 
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from django.contrib.auth.models import User
 
 from graphs.actions import threads
 from graphs.actions.actors import System
 from graphs.actions.decisions import decide
-from graphs.actions.errors import InputInvalid
+from graphs.actions.errors import InputInvalid, NotAllowed, NotFound
 from graphs.actions.sessions import DjangoSessionManager
 from graphs.agents.agent import Agent
 from graphs.agents.results import Status
@@ -16,10 +18,11 @@ from graphs.agents.teams.team import Team
 from graphs.engine.blocking import blocking
 from graphs.engine.runner import GraphRunner
 from graphs.engine.statuses import Outcome
-from graphs.models import Decision, Interrupt, Thread
+from graphs.models import ApprovalQueue, Decision, Interrupt, Right, Thread
 from tests.actions.graphs import given
 from tests.agents.files import DELETE, Disk, Gate, keeper, responses
 from tests.agents.members import NodeGate, asking, respond, says
+from tests.people import member
 
 
 @pytest.fixture
@@ -120,3 +123,49 @@ def test_h27_h36_a_swarm_s_member_waits_for_the_answer_of_an_object_that_is_made
         assert (result.status, disk.deleted) == (Status.COMPLETED, ["old/a.txt"])
     else:
         assert (result.status, disk.deleted) == (Status.CANCELLED, [])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_goes_on_in_or_reads_a_conversation_of_somebody_else(chief: User) -> None:
+    disk = Disk()
+    asker(disk, chief)("tidy")
+    stranger = asker(disk, User.objects.create_user("stranger"))
+    calls: list[Callable[[], object]] = [lambda: stranger("hello"), stranger.retry, lambda: stranger.messages]
+    for call in calls:
+        with pytest.raises(NotFound):
+            call()
+    for read in ("history", "log", "grants", "journals"):
+        with pytest.raises(NotFound):
+            blocking(getattr(stranger.session.checkpointer, read)(stranger.session.ref))
+    assert disk.deleted == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_may_see_a_conversation_but_not_steer_it_reads_it_and_is_not_let_on(chief: User) -> None:
+    disk = Disk()
+    paused = asker(disk, chief)("tidy")
+    viewer = member("viewer", ApprovalQueue.objects.get(pk=Interrupt.objects.get().queue_id), Right.VIEW)
+    agent = asker(disk, viewer)
+    assert agent.messages == asker(disk, chief).messages != []
+    calls: list[Callable[[], object]] = [lambda: agent(responses(paused, "y")), agent.retry]
+    for call in calls:
+        with pytest.raises(NotAllowed):
+            call()
+    assert disk.deleted == [] and not Decision.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_requester_who_may_not_decide_is_told_so_and_not_that_it_was_decided() -> None:
+    disk, requester = Disk(), User.objects.create_user("requester")
+    paused = asker(disk, requester)("tidy")
+    with pytest.raises(NotAllowed, match="not decide"):
+        asker(disk, requester)(responses(paused, "y"))
+    assert disk.deleted == [] and Interrupt.objects.waiting().count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_person_who_was_shut_out_begins_no_conversation(chief: User) -> None:
+    User.objects.filter(pk=chief.pk).update(is_active=False)
+    with pytest.raises(NotAllowed):
+        asker(Disk(), User.objects.get(pk=chief.pk))("tidy")
+    assert not Thread.objects.exists()
