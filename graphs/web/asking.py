@@ -13,7 +13,7 @@ from graphs.web import calls
 from graphs.web.editing import Edited
 from graphs.web.forms import Field, build
 from graphs.web.forms.mapping import resolve
-from graphs.web.reading import facts
+from graphs.web.reading import facts, visible
 from graphs.web.speech import PLACE
 
 #: The field that Approve and Reject set themselves, so the form does not ask for it again.
@@ -117,7 +117,7 @@ def object_of(interrupt: Interrupt) -> str:
     """What the buttons act on: the author's word, else the tool's name; nothing that would be a guess."""
     metadata = interrupt.metadata if isinstance(interrupt.metadata, Mapping) else {}
     named = metadata.get("act") or (interrupt.name if interrupt.style == "tool" else "") or metadata.get("tool") or ""
-    return f" {named}" if isinstance(named, str) and 0 < len(named) <= 30 else ""
+    return f" {visible(named)}" if isinstance(named, str) and 0 < len(named) <= 30 else ""
 
 
 def verdict_in(schema: Any) -> bool:
@@ -176,7 +176,7 @@ def brief(value: Any) -> str:
 
 def title_of(interrupt: Interrupt) -> str:
     """The question as a heading. The first line of the message; the rest is shown below it."""
-    first = interrupt.message.strip().split("\n", 1)[0]
+    first = visible(interrupt.message.strip().split("\n", 1)[0].strip())
     if interrupt.style == "effect":
         return effect_title(interrupt, first)[:200]
     if calls.is_gate(interrupt) and (given := brief(calls.proposed(interrupt))):
@@ -188,7 +188,7 @@ def title_of(interrupt: Interrupt) -> str:
 def effect_title(interrupt: Interrupt, first: str) -> str:
     """The engine's question about an effect, with the tool it belongs to and its node: two effects may share a key."""
     payload = interrupt.payload if isinstance(interrupt.payload, Mapping) else {}
-    effect, tool = str(payload.get("effect", "")), tool_of(interrupt)
+    effect, tool = visible(str(payload.get("effect", ""))), visible(tool_of(interrupt))
     shown = effect
     if tool and (place := PLACE.fullmatch(effect)):
         shown = tool if place["what"] == "call" else f"{place['what']} in {tool}"

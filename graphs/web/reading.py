@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from graphs.web.markdown import UNFIT
 
 #: Past these bounds a table helps nobody; the whole value is a download away (U17).
 MAX_ROWS = 200
@@ -16,6 +19,8 @@ LONG_LINES = 6
 LONG_CHARS = 320
 #: Whole floats past this one are no longer exact, and written out they would say that they are.
 MOST_EXACT = 2**53
+#: What a fact may not hide: what no text needs, and marks of direction, which a reviewer of a file's name cannot see.
+HIDDEN = re.compile(f"{UNFIT.pattern}|[\u061c\u200e\u200f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,12 @@ class Fact:
 def humanise(key: str) -> str:
     """`order_id` as a person would write it; what is not such a name stays as it is."""
     words = key.replace("_", " ").replace("-", " ").strip()
-    return words[:1].upper() + words[1:] if words else key
+    return visible(words[:1].upper() + words[1:] if words else key)
+
+
+def visible(text: str) -> str:
+    """A text of others with the characters written out that would hide, or that turn the direction of others."""
+    return HIDDEN.sub(lambda found: f"‹U+{ord(found[0]):04X}›", text.replace("\r\n", "\n"))
 
 
 def leaf(value: Any) -> tuple[str, str]:
@@ -47,7 +57,13 @@ def leaf(value: Any) -> tuple[str, str]:
         return ("Yes" if value else "No"), "boolean"
     if isinstance(value, int | float):
         return number_text(value), "number"
-    return str(value), "text"
+    return visible(str(value)), "text"
+
+
+def entry(value: Any) -> str:
+    """A scalar as one of several: with a line break in it, it would look like two."""
+    text = leaf(value)[0]
+    return indented(value) if "\n" in text else text
 
 
 def number_text(value: int | float) -> str:
@@ -58,8 +74,14 @@ def number_text(value: int | float) -> str:
 
 def pretty(value: Any) -> str:
     """Indented JSON, bounded; the page says so where it was cut."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = indented(value)
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n…"
+
+
+def indented(value: Any) -> str:
+    """JSON that reads back as the value, with the characters escaped that nobody could see."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def facts(value: Any, titles: Mapping[str, str] | None = None) -> list[Fact]:
@@ -78,7 +100,7 @@ def _walk(value: Any, labels: list[str], pointer: str, depth: int, titles: Mappi
     if isinstance(value, dict) and value and depth < MAX_DEPTH:
         for key, item in value.items():
             place = f"{pointer}/{escape_token(key)}"
-            yield from _walk(item, [*labels, titles.get(place) or humanise(key)], place, depth + 1, titles)
+            yield from _walk(item, [*labels, visible(titles.get(place) or humanise(key))], place, depth + 1, titles)
     elif isinstance(value, list) and value and depth < MAX_DEPTH:
         yield from _list(value, labels, pointer, depth, titles)
     else:
@@ -88,7 +110,7 @@ def _walk(value: Any, labels: list[str], pointer: str, depth: int, titles: Mappi
 def _list(value: list[Any], labels: list[str], pointer: str, depth: int, titles: Mapping[str, str]) -> Iterator[Fact]:
     label = " · ".join(labels) or "Value"
     if all(not isinstance(item, dict | list) for item in value):
-        shown = "\n".join(leaf(item)[0] for item in value[:MAX_ROWS])
+        shown = "\n".join(entry(item) for item in value[:MAX_ROWS])
         yield _text(label, pointer, f"list of {len(value)}", shown, cut=len(value) > MAX_ROWS)
     elif table := _table(value):
         columns, rows = table

@@ -13,7 +13,7 @@ from graphs.models import Interrupt
 from graphs.permissions import can
 from graphs.web import calls
 from graphs.web.forms import Problem
-from graphs.web.reading import humanise, leaf, pretty
+from graphs.web.reading import entry, humanise, leaf, pretty
 
 ASK = "ask"
 #: For how long, in seconds; an empty one has no end.
@@ -95,7 +95,7 @@ def is_text(value: Any) -> bool:
 
 def spoken(value: Any) -> str:
     if isinstance(value, list) and is_text(value):
-        return ", ".join(value)
+        return ", ".join(entry(one) for one in value)
     return pretty(value) if isinstance(value, list | dict) else leaf(value)[0]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from graphs.web import asking
 from graphs.web.forms import build
-from graphs.web.reading import MAX_ROWS, MAX_TEXT, facts, pretty
+from graphs.web.reading import MAX_ROWS, MAX_TEXT, facts, pretty, visible
 from graphs.web.tags import blank
 
 
@@ -48,6 +48,41 @@ def test_u17_tables_and_texts_stay_bounded() -> None:
     for _ in range(60):
         deep = {"a": deep}
     assert json.loads(facts(deep)[0].text)
+
+
+TURNED = "\u202egpj.exe\u2066\u200e\u200f\x07"
+
+
+def test_s04_characters_that_hide_or_turn_what_is_around_them_are_written_out() -> None:
+    assert visible(TURNED) == "‹U+202E›gpj.exe‹U+2066›‹U+200E›‹U+200F›‹U+0007›"
+    assert visible("a\r\nb\tc") == "a\nb\tc" and visible("سلام") == "سلام"
+    value = {TURNED: TURNED, "names": [TURNED], "rows": [{"a": TURNED}], "deep": {"x": [[TURNED]]}}
+    assert "\u202e" not in repr(facts(value)).encode().decode() and visible(pretty(value)) == pretty(value)
+    assert not any(char in str(facts(value)) for char in TURNED if not char.isascii())
+    assert json.loads(pretty(value)) == value
+
+
+def test_s04_titles_labels_and_choices_hide_nothing_while_values_stay_exact() -> None:
+    from graphs.models import Interrupt
+
+    form = build(
+        {"properties": {TURNED: {"default": TURNED, "type": "string"}, "b": {"enum": [TURNED], "title": TURNED}}}
+        | {"type": "object"}
+    )
+    first, second = form.children
+    assert first.text == TURNED
+    for shown in (first.label, second.label, second.options[0].label, asking.title_of(Interrupt(message=TURNED))):
+        assert visible(shown) == shown
+    call = Interrupt(style="tool", kind="tool_approval", message="Go", metadata={"arguments": {TURNED: TURNED}})
+    assert visible(asking.title_of(call)) == asking.title_of(call)
+    assert visible(asking.object_of(Interrupt(style="tool", name="\u202ex"))) == asking.object_of(
+        Interrupt(style="tool", name="\u202ex")
+    )
+
+
+def test_u05_an_entry_with_a_line_break_does_not_look_like_two() -> None:
+    (two,) = facts(["a\nb", "c"])
+    assert two.text == '"a\\nb"\nc'
 
 
 def test_s04_buttons_are_named_by_the_author_and_nothing_is_guessed() -> None:

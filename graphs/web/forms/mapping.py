@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphs.web.forms.fields import ABSENT, Field, Option
-from graphs.web.reading import escape_token, humanise, leaf, number_text
+from graphs.web.reading import escape_token, humanise, indented, leaf, number_text, visible
 
 RADIO_MOST = 5
 LONG_LABEL = 60
@@ -116,13 +116,13 @@ def _field(schema: Any, root: Root, pointer: str, name: str, *, required: bool, 
     field = Field(
         pointer=pointer,
         name=name,
-        label=str(resolved.get("title") or humanise(key) or "Answer"),
+        label=visible(str(resolved.get("title") or humanise(key) or "Answer")),
         widget="json",
         kind="JSON",
         schema=schema,
         required=required,
         nullable=nullable,
-        help=str(resolved.get("description") or ""),
+        help=visible(str(resolved.get("description") or "")),
         default=resolved.get("default", ABSENT),
     )
     _shape(field, resolved, root, depth)
@@ -167,7 +167,7 @@ def _choice(field: Field, choices: list[tuple[str, Any]]) -> Field:
     # 1 and "1" read alike; where labels do, the JSON tells them apart.
     told = [label if labels.count(label) == 1 else json.dumps(value) for label, value in choices]
     field.options = [
-        Option(str(at), label, value) for at, (label, (_, value)) in enumerate(zip(told, choices, strict=True))
+        Option(str(at), visible(label), value) for at, (label, (_, value)) in enumerate(zip(told, choices, strict=True))
     ]
     wide = any(len(option.label) > LONG_LABEL for option in field.options)
     # A select cuts long labels at a phone's width; radios wrap them (U12).
@@ -263,7 +263,7 @@ def shown(field: Field, value: Any) -> str:
     if field.widget == "lines" and isinstance(value, list):
         return "\n".join(item if isinstance(item, str) else json.dumps(item) for item in value)
     if field.widget in {"json", "const"}:
-        return json.dumps(value, indent=2, ensure_ascii=False)
+        return indented(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number_text(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
