@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from graphs import outbox, permissions, store
 from graphs.actions import hints, leases, questions, threads, trust
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.errors import NotAllowed
+from graphs.actions.failures import log_failure
 from graphs.actions.mainthread import hop
 from graphs.actions.streaming import Said, Streaming, forget_words
 from graphs.agents.models import is_reply, said_in
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 #: Ends after which no question of the thread can matter; a failed one keeps its questions for the retry.
 FINAL = ENDED - {ThreadStatus.FAILED}
 Written: TypeAlias = tuple[ThreadStatus, Sequence[Interrupt]]
-logger = logging.getLogger(__name__)
 
 ENGINE = System("engine")
 
@@ -300,20 +299,6 @@ class DjangoCheckpointer:
             thread = threads.lock(self._known(ref, "retry"))
             if not threads.revive(thread):
                 raise ThreadEnded(f"only a failed thread can be retried, this one is {thread.status}")
-
-
-def log_failure(ref: ThreadRef, commit: Commit) -> None:
-    """Say in the log which node failed, how and where; never with what message, since that may hold data."""
-    error = commit.error or {}
-    places = [line.strip() for line in str(error.get("traceback", "")).splitlines() if line.startswith('  File "')]
-    logger.warning(
-        "thread %s of %s failed in %s: %s%s",
-        ref.thread_id,
-        ref.graph_id,
-        error.get("path") or "its graph",
-        error.get("type"),
-        f" at {places[-1]}" if places else "",
-    )
 
 
 def known(ref: ThreadRef) -> Thread:

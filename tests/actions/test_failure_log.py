@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphs.actions.supersteps import log_failure
+from graphs.actions.failures import log_failure
 from graphs.engine.ports import Commit, Delta, ThreadRef
 from graphs.engine.statuses import ThreadStatus
 
