@@ -18,6 +18,7 @@ from graphs.web import asking, definitions, words
 from graphs.web.markdown import rendered
 from graphs.web.people import display_name
 from graphs.web.reading import facts, pretty
+from graphs.web.reading import visible as written_out
 
 register = template.Library()
 
@@ -127,6 +128,12 @@ def indented(value: Any) -> str:
 def markdown(text: str) -> SafeString:
     """An agent's words as cleaned HTML; whose words they are, and that nobody checked them, the page says around it."""
     return rendered(text)
+
+
+@register.filter
+def visible(text: str) -> str:
+    """A name or text of others with the characters written out that nobody could see."""
+    return written_out(str(text))
 
 
 @register.filter

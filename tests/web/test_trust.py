@@ -61,6 +61,29 @@ def given(asked: Asked, user: User | System, **trust: Any) -> Trust:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_s04_a_card_shows_no_raw_mark_of_direction_but_in_inputs(people: People, signed_in: SignedIn) -> None:
+    turned = "\u202egpj.exe"
+    call = {"agent": "keeper", "tool": turned, "arguments": {"path": turned, turned: turned}}
+    message = f"keeper wants {turned}\n{turned}"
+    asked = Asked(
+        people,
+        question(
+            question=message,
+            response_schema=SCHEMA,
+            style="tool",
+            kind="tool_approval",
+            name=turned,
+            metadata=call,
+            value=call,
+        ),
+    )
+    page = signed_in(people.decider).get(reverse("review", args=[asked.row().pk])).content.decode()
+    shown = re.sub(r"<input[^>]*>|<textarea.*?</textarea>|<select[^>]*>", "", page, flags=re.DOTALL)
+    assert [shown[max(0, at.start() - 90) : at.end() + 9] for at in re.finditer("\u202e", shown)] == []
+    assert "‹U+202E›gpj.exe" in shown
+
+
+@pytest.mark.django_db(transaction=True)
 class TestGiving:
     def test_z54_the_card_offers_trust_for_a_gated_call_and_stores_what_was_chosen(
         self, people: People, asked: Asked, signed_in: SignedIn
