@@ -63,14 +63,14 @@ def validate(interrupt: Interrupt, outcome: Outcome, value: Any, comment: str = 
     """The value to store for this outcome: JSON, with defaults filled, valid against the question's schema.
 
     Of a `RequestInput`, whose asker receives the value alone, `comment` fills the schema's text property `comment` or
-    `reason` where the answer leaves it empty.
+    `reason` where the answer leaves it empty. A gated tool call takes a plain True or False as well.
 
     Raises `AnswerInvalid` with (pointer, message) for each fault, `PayloadError` for what is not JSON.
     """
     value = canonical.encode(value, "", canonical.MAX_QUESTION)
     if outcome in (Outcome.CANCELLED, Outcome.EXPIRED):
         return value
-    value = _with_verdict(interrupt, outcome, value)
+    value = _spelled_out(interrupt, value) if outcome is Outcome.ANSWERED else _with_verdict(interrupt, outcome, value)
     trust.check(interrupt, outcome, value)
     schema = interrupt.response_schema
     if outcome is Outcome.REJECTED:
@@ -175,6 +175,18 @@ def _asks_approved(schema: Mapping[str, Any] | bool | None) -> bool:
         return False
     rule = schema.get("properties", {}).get("approved")
     return isinstance(rule, Mapping) and rule.get("type") == "boolean"
+
+
+def _spelled_out(interrupt: Interrupt, value: Json) -> Json:
+    """A plain yes or no to a tool's call as the answer it stands for. A text is none: it may be any question's (G32).
+
+    Raises `AnswerInvalid` that says what a yes is, where the answer is no object.
+    """
+    if interrupt.kind != trust.GATE or value is None or isinstance(value, dict):
+        return value
+    if not isinstance(value, bool):
+        raise AnswerInvalid([("", 'give {"approved": true} or true to let the call run, or false')], interrupt.message)
+    return {"approved": value}
 
 
 def _with_verdict(interrupt: Interrupt, outcome: Outcome, value: Json) -> Json:

@@ -87,6 +87,25 @@ async def test_g28_a_gated_call_pauses_and_the_free_one_ran_once(store: Store) -
     assert len(model.seen) == 1
 
 
+@pytest.mark.parametrize(("plain", "runs"), [(True, 1), (False, 0)])
+async def test_g29_a_plain_yes_or_no_to_a_gated_call_is_taken(store: Store, plain: Any, runs: int) -> None:
+    desk = Desk()
+    graph, _ = desk_graph([BATCH, "done"], desk)
+    await start(graph, store)
+    done = await resume(graph, store, {"agent": plain})
+    assert done.status is ThreadStatus.COMPLETED and desk.calls.get("delete", 0) == runs
+
+
+@pytest.mark.parametrize("plain", [1, "yes", [True]])
+async def test_g32_what_is_neither_yes_nor_no_to_a_gated_call_is_told_what_is(store: Store, plain: Any) -> None:
+    desk = Desk()
+    graph, _ = desk_graph([BATCH, "done"], desk)
+    await start(graph, store)
+    with pytest.raises(AnswerInvalid, match=r'give \{"approved": true\}'):
+        await resume(graph, store, {"agent": plain})
+    assert "delete" not in desk.calls
+
+
 @pytest.mark.parametrize("how", ["ask", "raise"])
 async def test_g28_a_tool_may_defer_from_its_own_body(store: Store, how: str) -> None:
     ran: Counter[str] = Counter()
