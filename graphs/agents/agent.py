@@ -195,8 +195,9 @@ class Agent:
 
     @property
     def state(self) -> AgentValues:
-        """A copy of what its conversation holds beside its messages; hooks and tools change it on `event.agent`."""
-        return AgentValues(state_of(self, blocking(self.session.snapshot())))
+        """A copy of what its conversation holds beside its messages; hooks and tools change it on `event.agent`.
+        Changing the copy raises RuntimeError: no call would know of it."""
+        return AgentValues(state_of(self, blocking(self.session.snapshot())), copied=True)
 
     @property
     def tool(self) -> DirectCalls:

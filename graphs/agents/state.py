@@ -31,9 +31,11 @@ def kept_state(state: StateView, name: str) -> Mapping[str, Any]:
 class AgentValues:
     """JSON values by name. Each change is stored with the hook or tool that made it, so a re-fire finds it again."""
 
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, values: Mapping[str, Any] | None = None, *, copied: bool = False) -> None:
         self._values: dict[str, Json] = canonical.encode(dict(values or {}), "state")
         self.changed = False
+        #: Whether it is only shown: nothing would store a change, so one raises RuntimeError.
+        self.copied = copied
 
     def get(self, key: str | None = None) -> Any:
         """The value of `key`, or None where there is none; without a key a copy of all values."""
@@ -55,6 +57,11 @@ class AgentValues:
             self._make(change)
 
     def _change(self, change: list[Json]) -> None:
+        if self.copied:
+            raise RuntimeError(
+                f"agent.state outside of a call is a copy, so {change[0]!r} would be lost: change it in a hook "
+                "(event.agent.state) or a tool (tool_context.agent.state), or begin with Agent(state={…})"
+            )
         noted = _noting.get()
         if noted is not None:
             noted.append(change)

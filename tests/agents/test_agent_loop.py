@@ -46,6 +46,14 @@ class Remembering:
         event.agent.state.set("deletes", answer)
 
 
+async def test_a_change_of_the_state_outside_of_a_call_is_refused_with_the_way_there() -> None:
+    agent = keeper(Disk(), ["Done."], state={"a": 1})
+    for change in (lambda: agent.state.set("x", 1), lambda: agent.state.delete("a")):
+        with pytest.raises(RuntimeError, match="Agent\\(state="):
+            change()
+    assert agent.state.get() == {"a": 1}
+
+
 # Sessions
 
 
