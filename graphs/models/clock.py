@@ -12,9 +12,9 @@ from django.db.models.sql.compiler import SQLCompiler
 class Now(functions.Now):
     """The moment of the statement, by the database.
 
-    SQLite compares moments as texts, and has no more than milliseconds of its own. Django writes them as `.946` here and
-    as `.946000` where the moment is ours: the same one would be two, and a page that goes on behind a row would begin
-    with that row again.
+    SQLite compares moments as texts, and has no more than milliseconds of its own. Django writes them as `.946` here
+    and as `.946000` where the moment is ours: the same one would be two, and a page that goes on behind a row would
+    begin with that row again.
     """
 
     def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **extra: Any) -> Any:

@@ -80,7 +80,9 @@ def test_calls_are_cards_that_say_how_they_stand(
     thread.refresh_from_db()
     assert cards(thread)[-1] == ("cancel", "done")
     page = signed_in(people.requester).get(f"/threads/{thread.uid}")
-    assert re.search(r"decider approved clerk wants to call cancel: Order A-1 .*Go on Recorded as no\. \d+", text_of(page))
+    assert re.search(
+        r"decider approved clerk wants to call cancel: Order A-1 .*Go on Recorded as no\. \d+", text_of(page)
+    )
     assert text_of(page).count("It is done.") == 1
 
 
