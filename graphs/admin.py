@@ -174,6 +174,13 @@ class LeaseAdmin(ReadOnlyAdmin):
     links = {"thread": "thread"}
 
 
+@admin.register(tables.StreamedText)
+class StreamedTextAdmin(ReadOnlyAdmin):
+    list_display = ["path", "visit", "speaker", "thread_link", "token", "at"]
+    search_fields = ["path", "thread__thread_id"]
+    links = {"thread": "thread"}
+
+
 @admin.register(tables.Checkpoint)
 class CheckpointAdmin(ReadOnlyAdmin):
     list_display = ["pk", "thread_link", "step", "full", "size", "status", "at"]
