@@ -17,10 +17,11 @@ from graphs.actions.errors import NotAllowed
 from graphs.actions.failures import log_failure
 from graphs.actions.mainthread import hop
 from graphs.actions.streaming import Said, Streaming, forget_words
-from graphs.agents.models import is_reply, said_in
+from graphs.agents.models import is_reply
 from graphs.engine import failpoints
 from graphs.engine.errors import LeaseLost, ThreadEnded, ThreadExists, ThreadSuspended, UnknownThread
 from graphs.engine.interrupts import Decision, Interrupt
+from graphs.engine.messages import Message
 from graphs.engine.ports import (
     Answer,
     Cells,
@@ -234,7 +235,7 @@ class DjangoCheckpointer:
         packer = Packer()
         with fenced(grip):
             store.record_effect(grip.thread.pk, task, grip.thread.step + 1, entry, packer)
-            if is_reply(entry.key) and self.streaming.forget(task, said_in(entry.value)):
+            if is_reply(entry.key) and self.streaming.forget(task, Message(entry.value["message"]).text()):
                 store.forget_words(grip.thread.pk, task)
             failpoints.reach("record_effect_before_commit")
         failpoints.reach("record_effect_after_commit")

@@ -93,12 +93,6 @@ async def reply_of(
 REPLY = "model"
 
 
-def said_in(entry: Any) -> str:
-    """The words of a reply as a journal keeps it."""
-    content = entry["message"]["content"] if isinstance(entry, Mapping) and "message" in entry else ()
-    return "".join(str(block["text"]) for block in content if "text" in block)
-
-
 def is_reply(key: str) -> bool:
     """Whether a journal's entry of this key is a model's reply, to the task's own agent or to one inside its tools."""
     return key == REPLY or key.endswith(f"/{REPLY}")

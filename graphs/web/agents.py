@@ -21,7 +21,7 @@ from graphs.engine.graph import CompiledGraph
 from graphs.engine.statuses import ThreadStatus
 from graphs.models import Interrupt, Thread
 from graphs.web.asking import title_of
-from graphs.web.listing import WAITING
+from graphs.web.listing import WAITING, moment
 from graphs.web.markdown import words
 
 PAGE = 20
@@ -161,11 +161,8 @@ def cursor(thread: Thread) -> str:
 
 def parsed(text: str) -> tuple[datetime, int] | None:
     """A cursor as it was written; anything else is dropped (A14)."""
-    moment, _, number = text.rpartition("_")
+    told, _, number = text.rpartition("_")
     if not (number.isascii() and number.isdigit() and len(number) < 19):
         return None
-    try:
-        at = datetime.fromisoformat(moment)
-        return (at.astimezone(UTC), int(number)) if at.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
+    at = moment(told)
+    return None if at is None else (at, int(number))

@@ -13,7 +13,7 @@ from graphs.library import registry
 from graphs.models import Interrupt, Thread
 from graphs.models.moves import ANSWERABLE
 from graphs.web import state
-from graphs.web.forms import Field, Problem, build
+from graphs.web.forms import Field, Problem, alike, build
 from graphs.web.reading import escape_token, humanise
 
 #: A larger value is for programs; the page shows it on the thread's State tab and leaves it as it is.
@@ -103,6 +103,4 @@ def same(one: Any, other: Any) -> bool:
     """Equal as JSON, and as a form brings it back: with the line ends of browsers."""
     if isinstance(one, str) and isinstance(other, str):
         return one == other.replace("\r\n", "\n").replace("\r", "\n")
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True) or (
-        type(one) in (int, float) and type(other) in (int, float) and one == other
-    )
+    return alike(one, other)

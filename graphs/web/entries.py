@@ -13,6 +13,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from graphs.engine import events
 from graphs.engine.statuses import TaskStatus
 from graphs.models import Comment, Decision, Interrupt, JournalEntry, Task, Thread, ThreadEvent
+from graphs.web.listing import moment
 
 #: Rows that one page of a conversation is made of; many of them become one bubble or none.
 ROWS = 100
@@ -35,26 +36,23 @@ class Place(NamedTuple):
 START = Place(datetime(1970, 1, 1, tzinfo=UTC), 0, 0)
 
 
-def behind(moment: datetime) -> Place:
+def behind(at: datetime) -> Place:
     """The place behind all that happened up to a moment."""
-    return Place(moment, len(SOURCES), 0)
+    return Place(at, len(SOURCES), 0)
 
 
 def parsed(text: str) -> Place | None:
     """The place that an address names; None for what names none."""
     if text == str(START):
         return START
-    moment, _, rest = text.partition("~")
+    told, _, rest = text.partition("~")
     rank, _, key = rest.partition("~")
     if len(text) > 120 or not all(one.isascii() and one.isdigit() for one in (rank, key)):
         return None
-    try:
-        at = datetime.fromisoformat(moment)
-        known = at.tzinfo is not None and int(rank) < len(SOURCES) and int(key) < 2**128
-        # A moment that no database has, at the ends of the calendar, is none.
-        return Place(at.astimezone(UTC), int(rank), int(key)) if known else None
-    except (ValueError, OverflowError):
+    at = moment(told)
+    if at is None or int(rank) >= len(SOURCES) or int(key) >= 2**128:
         return None
+    return Place(at, int(rank), int(key))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import orjson
@@ -249,11 +249,21 @@ def cursor(moment: datetime | None, pk: uuid.UUID) -> str:
 
 def _cursor(text: str) -> tuple[datetime | None, uuid.UUID] | None:
     try:
-        moment, pk = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        at = datetime.fromisoformat(moment) if moment is not None else None
+        told, pk = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        at = moment(told, UTC) if told is not None else None
+        return None if at is None and told is not None else (at, uuid.UUID(pk))
+    except (ValueError, TypeError, AttributeError, binascii.Error):
+        return None
+
+
+def moment(text: str, naive: tzinfo | None = None) -> datetime | None:
+    """The moment that a cursor names, in UTC; None for what is none. One without a zone is of `naive`, where given."""
+    try:
+        at = datetime.fromisoformat(text)
+        at = at if at.tzinfo or naive is None else at.replace(tzinfo=naive)
         # In UTC already here, since the ends of the calendar overflow on the way there.
-        return (at and (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))), uuid.UUID(pk)
-    except (ValueError, TypeError, AttributeError, OverflowError, binascii.Error):
+        return at.astimezone(UTC) if at.tzinfo else None
+    except (ValueError, OverflowError):
         return None
 
 

@@ -12,7 +12,6 @@ from graphs.actions.errors import InputInvalid, NotAllowed, NotFound
 from graphs.actions.sessions import DjangoSessionManager
 from graphs.agents.agent import Agent
 from graphs.agents.results import Status
-from graphs.agents.teams.builder import GraphBuilder
 from graphs.agents.teams.swarm import Swarm
 from graphs.agents.teams.team import Team
 from graphs.engine.blocking import blocking
@@ -21,7 +20,7 @@ from graphs.engine.statuses import Outcome
 from graphs.models import ApprovalQueue, Decision, Interrupt, Right, Thread
 from tests.actions.graphs import given
 from tests.agents.files import DELETE, Disk, Gate, keeper, responses
-from tests.agents.members import NodeGate, asking, respond, says
+from tests.agents.members import NodeGate, respond, wide
 from tests.people import member
 
 
@@ -83,14 +82,8 @@ def test_a_conversation_that_was_cancelled_on_its_page_goes_on_with_what_was_sai
 @pytest.mark.django_db(transaction=True)
 def test_h31_h33_h36_a_graph_of_agents_is_paused_and_answered_by_objects_that_are_made_anew(chief: User) -> None:
     def built() -> Team:
-        builder = GraphBuilder("wide")
-        for agent in (says("root", "begun"), asking("a"), asking("b"), says("c", "c is done")):
-            builder.add_node(agent)
-        builder.add_node(says("join", lambda said: said[-1].text()))
-        for name in "abc":
-            builder.add_edge("root", name).add_edge(name, "join")
-        builder.set_entry_point("root").set_hook_providers([NodeGate("c")])
-        return builder.set_session_manager(DjangoSessionManager("wide", chief)).build()
+        gated = wide().set_hook_providers([NodeGate("c")])
+        return gated.set_session_manager(DjangoSessionManager("wide", chief)).build()
 
     paused = built()("go")
     assert [(one.name, one.node_id) for one in paused.interrupts] == [

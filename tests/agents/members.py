@@ -7,6 +7,7 @@ from typing import Any
 from graphs.agents.agent import Agent
 from graphs.agents.models import ScriptedModel, ToolCall
 from graphs.agents.results import MultiAgentResult
+from graphs.agents.teams.builder import GraphBuilder
 from graphs.agents.tool_context import ToolContext
 from graphs.agents.tools import tool
 from graphs.engine.hooks import BeforeNodeCallEvent, HookRegistry
@@ -61,3 +62,14 @@ def respond(result: MultiAgentResult, answer: Any, *names: str) -> list[dict[str
 
 def text(result: MultiAgentResult, name: str) -> str:
     return str(result.results[name].result.message["content"][0]["text"])
+
+
+def wide() -> GraphBuilder:
+    """a and b ask, c does not, and all lead to a join."""
+    builder = GraphBuilder("wide")
+    for agent in (says("root", "begun"), asking("a"), asking("b"), says("c", "c is done")):
+        builder.add_node(agent)
+    builder.add_node(says("join", lambda said: said[-1].text()))
+    for name in "abc":
+        builder.add_edge("root", name).add_edge(name, "join")
+    return builder.set_entry_point("root")

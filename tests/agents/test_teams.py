@@ -22,7 +22,7 @@ from graphs.engine.graph import Graph
 from graphs.engine.ports import ThreadRef
 from graphs.engine.runner import GraphRunner
 from tests.agents.files import DELETE, Disk, Gate, keeper
-from tests.agents.members import NodeGate, asking, hands, respond, says, text
+from tests.agents.members import NodeGate, asking, hands, respond, says, text, wide
 from tests.engine.runs import resume, start
 
 Store = Any
@@ -54,24 +54,12 @@ async def test_z39_a_cancelled_node_ends_the_team_in_a_status_of_its_own_with_a_
     assert text(done, "cleanup") == "cleanup was not wanted." and text(done, "inspector") == "Two are old."
 
 
-def wide(manager: Any = None) -> Team:
-    """a and b ask, c does not, and all lead to a join."""
-    builder = GraphBuilder("wide")
-    for agent in (says("root", "begun"), asking("a"), asking("b"), says("c", "c is done")):
-        builder.add_node(agent)
-    builder.add_node(says("join", lambda said: said[-1].text()))
-    for name in "abc":
-        builder.add_edge("root", name).add_edge(name, "join")
-    builder.set_entry_point("root")
-    return (builder.set_session_manager(manager) if manager else builder).build()
-
-
 @pytest.mark.parametrize("kept", [False, True])
 async def test_h31_h32_h36_nodes_that_ask_at_once_are_answered_one_by_one(tmp_path: Path, kept: bool) -> None:
-    team = wide()
+    team = wide().build()
 
     def built() -> Team:
-        return wide(FileSessionManager("wide", tmp_path)) if kept else team
+        return wide().set_session_manager(FileSessionManager("wide", tmp_path)).build() if kept else team
 
     paused = await built().invoke_async("go")
     assert [(one.name, one.node_id) for one in paused.interrupts] == [("a-question", "a"), ("b-question", "b")]
