@@ -73,7 +73,8 @@ class ReadOnlyAdmin(ModelAdmin):
         setattr(self, name, column)
 
     def get_fields(self, request: HttpRequest, obj: models.Model | None = None) -> Any:
-        return [self._field(field) for field in self.model._meta.concrete_fields]
+        hidden = self.exclude or ()
+        return [self._field(field) for field in self.model._meta.concrete_fields if field.name not in hidden]
 
     def get_readonly_fields(self, request: HttpRequest, obj: models.Model | None = None) -> Any:
         return self.get_fields(request, obj)
@@ -243,6 +244,14 @@ class DecisionAdmin(ReadOnlyAdmin):
     links = {"interrupt": "interrupt"}
 
 
+@admin.register(tables.Vote)
+class VoteAdmin(ReadOnlyAdmin):
+    list_display = ["pk", "outcome", "interrupt_link", "round", "voter_name", "on_behalf_of", "channel", "voted_at"]
+    list_filter = ["outcome", "channel", "voted_at"]
+    search_fields = ["voter_name", "comment"]
+    links = {"interrupt": "interrupt"}
+
+
 @admin.register(tables.Comment)
 class CommentAdmin(ReadOnlyAdmin):
     list_display = ["pk", "author_name", "thread_link", "interrupt_link", "text", "created_at"]
@@ -293,6 +302,7 @@ class ApprovalQueueAdmin(ModelAdmin):
 
     list_display = ["title", "slug", "is_default"]
     search_fields = ["title", "slug"]
+    fields = ["slug", "title", "description", "is_default"]
     inlines = [MembershipInline]
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
@@ -302,3 +312,68 @@ class ApprovalQueueAdmin(ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Its questions and their history hang on it; a queue nobody belongs to takes no more.
         return False
+
+
+@admin.register(tables.QueuePolicy)
+class QueuePolicyAdmin(ReadOnlyAdmin):
+    list_display = ["queue", "version", "author_name", "note", "created_at"]
+    list_filter = ["queue"]
+    search_fields = ["note", "author_name"]
+
+
+@admin.register(tables.Delegation)
+class DelegationAdmin(ReadOnlyAdmin):
+    list_display = ["giver_name", "receiver_name", "queue", "starts_at", "ends_at", "ended_at"]
+    list_filter = ["queue", "starts_at"]
+    search_fields = ["giver_name", "receiver_name", "note"]
+
+
+@admin.register(tables.Watch)
+class WatchAdmin(ReadOnlyAdmin):
+    list_display = ["user", "interrupt_link", "mentioned_by_name", "created_at"]
+    search_fields = ["user__username"]
+    links = {"interrupt": "interrupt"}
+
+
+@admin.register(tables.Snooze)
+class SnoozeAdmin(ReadOnlyAdmin):
+    list_display = ["user", "interrupt_link", "until"]
+    search_fields = ["user__username"]
+    links = {"interrupt": "interrupt"}
+
+
+@admin.register(tables.Look)
+class LookAdmin(ReadOnlyAdmin):
+    list_display = ["user", "interrupt_link", "first_at", "last_at", "read_all"]
+    search_fields = ["user__username"]
+    links = {"interrupt": "interrupt"}
+
+
+@admin.register(tables.Draft)
+class DraftAdmin(ReadOnlyAdmin):
+    """That somebody is writing, not what: it was not sent."""
+
+    list_display = ["user", "interrupt_link", "updated_at"]
+    search_fields = ["user__username"]
+    exclude = ["fields"]
+    links = {"interrupt": "interrupt"}
+
+
+@admin.register(tables.SavedView)
+class SavedViewAdmin(ReadOnlyAdmin):
+    list_display = ["title", "owner", "queue", "query"]
+    search_fields = ["title", "owner__username"]
+
+
+@admin.register(tables.Attachment)
+class AttachmentAdmin(ReadOnlyAdmin):
+    list_display = ["name", "content_type", "size", "interrupt_link", "author_name", "created_at"]
+    search_fields = ["name", "author_name", "sha256"]
+    exclude = ["content"]
+    links = {"interrupt": "interrupt"}
+
+
+@admin.register(tables.Preference)
+class PreferenceAdmin(ReadOnlyAdmin):
+    list_display = ["user", "zone", "language"]
+    search_fields = ["user__username"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from graphs.models.interrupts import Comment, Decision, Interrupt
-from graphs.models.queues import ApprovalQueue, QueueMembership, Right
+from graphs.models.attention import Attachment, Draft, Look, Preference, SavedView, Snooze, Watch
+from graphs.models.interrupts import Comment, Decision, Interrupt, Vote
+from graphs.models.queues import ApprovalQueue, Delegation, QueueMembership, QueuePolicy, Right
 from graphs.models.records import AuditEntry, Counter, Heartbeat, IdempotencyKey, OutboxMessage
 from graphs.models.streaming import StreamedText
 from graphs.models.threads import Blob, Checkpoint, Conversation, JournalEntry, Lease, Task, Thread, ThreadEvent
@@ -11,6 +12,7 @@ from graphs.models.trust import Trust
 
 __all__ = [
     "ApprovalQueue",
+    "Attachment",
     "AuditEntry",
     "Blob",
     "Checkpoint",
@@ -18,17 +20,26 @@ __all__ = [
     "Conversation",
     "Counter",
     "Decision",
+    "Delegation",
+    "Draft",
     "Heartbeat",
     "IdempotencyKey",
     "Interrupt",
     "JournalEntry",
     "Lease",
+    "Look",
     "OutboxMessage",
+    "Preference",
     "QueueMembership",
+    "QueuePolicy",
     "Right",
+    "SavedView",
+    "Snooze",
     "StreamedText",
     "Task",
     "Thread",
     "ThreadEvent",
     "Trust",
+    "Vote",
+    "Watch",
 ]

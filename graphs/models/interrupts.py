@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 
+#: Risk in the order of its weight; `graphs.policies.risk.Level` has the same numbers.
+RISKS = [(0, "low"), (1, "medium"), (2, "high"), (3, "critical")]
+
 #: A literal of its own, because a partial index serves only queries that repeat its condition.
 STILL_OPEN = Q(status__in=["open", "needs_info"])
 
@@ -85,6 +88,24 @@ class Interrupt(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    policy_version = models.PositiveIntegerField(default=0, help_text="The policy that risk and deadlines come from.")
+    risk = models.PositiveSmallIntegerField(choices=RISKS, default=0)
+    risk_rules = JSONTextField(null=True, blank=True, help_text="Names of the rules that it comes from.")
+    amount = models.FloatField(null=True, blank=True, help_text="What sorting by value goes by.")
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="assigned"
+    )
+    assignee_name = models.CharField(max_length=150, blank=True)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    look_by = models.DateTimeField(null=True, blank=True, help_text="Somebody should have opened it by then.")
+    due_at = models.DateTimeField(null=True, blank=True, help_text="It should be decided by then; nothing happens.")
+    remind_at = models.DateTimeField(null=True, blank=True)
+    reminded_at = models.DateTimeField(null=True, blank=True)
+    escalate_at = models.DateTimeField(null=True, blank=True)
+    escalated_at = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(null=True, blank=True, help_text="Since when its clock stands still.")
+    expiry_outcome = models.CharField(max_length=12, default="expired", help_text="What counts at `expires_at`.")
+    stuck_since = models.DateTimeField(null=True, blank=True, help_text="Since when nobody can decide it.")
 
     objects = InterruptQuerySet.as_manager()
 
@@ -100,6 +121,11 @@ class Interrupt(models.Model):
                 fields=["expires_at"],
                 condition=STILL_OPEN & Q(has_default=True, expires_at__isnull=False),
                 name="interrupt_deadline",
+            ),
+            models.Index(fields=["assignee", "-created_at", "-id"], condition=STILL_OPEN, name="interrupt_assigned"),
+            models.Index(fields=["queue", "-risk", "-created_at"], condition=STILL_OPEN, name="interrupt_risk"),
+            models.Index(
+                fields=["queue", "due_at"], condition=STILL_OPEN & Q(due_at__isnull=False), name="interrupt_due"
             ),
         ]
         permissions = [("decide_interrupt", "Can decide questions of every queue")]
@@ -131,6 +157,10 @@ class Decision(AppendOnly):
     version = models.PositiveIntegerField(default=1)
     submission_key = models.CharField(max_length=64, null=True, blank=True)
     audit_seq = models.PositiveBigIntegerField(default=0)
+    policy_version = models.PositiveIntegerField(default=0)
+    on_behalf_of = models.CharField(max_length=150, blank=True, help_text="Whose right was used, where delegated.")
+    original = JSONTextField(null=True, blank=True, help_text="What was proposed, where the answer changed it.")
+    facts = JSONTextField(null=True, blank=True, help_text="What rules read of the question, for simulation.")
     decided_at = models.DateTimeField(default=timezone.now)
     effective_at = models.DateTimeField(default=timezone.now, help_text="Nothing may act on it before.")
 
@@ -149,6 +179,31 @@ class Decision(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.outcome} by {self.reviewer_name}"
+
+
+class Vote(AppendOnly):
+    """One person's answer to an interrupt. Enough that agree make a verdict; one per voter and round (S01)."""
+
+    interrupt = models.ForeignKey(Interrupt, on_delete=models.PROTECT, related_name="votes")
+    round = models.PositiveSmallIntegerField()
+    voter_id = models.BigIntegerField()
+    voter_name = models.CharField(max_length=150)
+    on_behalf_of = models.CharField(max_length=150, blank=True)
+    outcome = models.CharField(max_length=12, choices=[(str(o), str(o)) for o in Outcome])
+    value = JSONTextField(null=True, blank=True)
+    value_digest = models.CharField(max_length=64)
+    comment = models.TextField(blank=True)
+    channel = models.CharField(max_length=20)
+    version = models.PositiveIntegerField(default=1)
+    submission_key = models.CharField(max_length=64, null=True, blank=True)
+    audit_seq = models.PositiveBigIntegerField(default=0)
+    voted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["interrupt", "round", "voter_id"], name="vote_once")]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} by {self.voter_name}"
 
 
 class CommentQuerySet(models.QuerySet["Comment"]):

@@ -8,6 +8,11 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
+
+from graphs.models.append_only import AppendOnly
+from graphs.models.clock import Now
+from graphs.models.fields import JSONTextField
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -42,6 +47,8 @@ class ApprovalQueue(models.Model):
     title = models.CharField(max_length=120)
     description = models.TextField(blank=True)
     is_default = models.BooleanField(default=False)
+    policy_version = models.PositiveIntegerField(default=0, help_text="The policy in force; 0 is the built-in one.")
+    policy_spec = JSONTextField(null=True, blank=True, help_text="That version's document, read with the queue.")
 
     objects = ApprovalQueueQuerySet.as_manager()
 
@@ -70,3 +77,71 @@ class QueueMembership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user or self.group} {self.right} {self.queue}"
+
+
+class QueuePolicy(AppendOnly):
+    """One version of a queue's policy, kept for good; `ApprovalQueue.policy_version` names the one in force."""
+
+    queue = models.ForeignKey(ApprovalQueue, on_delete=models.PROTECT, related_name="policies")
+    version = models.PositiveIntegerField()
+    spec = JSONTextField()
+    note = models.CharField(max_length=300, blank=True, help_text="What was changed, and why.")
+    author_id = models.BigIntegerField(null=True, blank=True)
+    author_name = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue", "version"], name="policy_version")]
+        verbose_name_plural = "queue policies"
+
+    def __str__(self) -> str:
+        return f"{self.queue} version {self.version}"
+
+
+class DelegationQuerySet(models.QuerySet["Delegation"]):
+    """Reads of delegations."""
+
+    def current(self) -> DelegationQuerySet:
+        """Those that count now, by the database's clock."""
+        return self.filter(ended_at=None, starts_at__lte=Now(), ends_at__gt=Now())
+
+    def visible_to(self, user: User | AnonymousUser) -> DelegationQuerySet:
+        """Given by or to this person, and those of queues that they administer."""
+        if not user.is_authenticated or not user.is_active:
+            return self.none()
+        if user.has_perm("graphs.change_approvalqueue"):
+            return self
+        administered = ApprovalQueue.objects.of(user, Right.ADMINISTER).values("pk")
+        return self.filter(Q(giver=user) | Q(receiver=user) | Q(queue__in=administered))
+
+
+class Delegation(models.Model):
+    """One person decides in another's place between two moments, in one queue or, without one, in all."""
+
+    giver = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="delegations_given"
+    )
+    giver_name = models.CharField(max_length=150)
+    receiver = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="delegations_received"
+    )
+    receiver_name = models.CharField(max_length=150)
+    queue = models.ForeignKey(
+        ApprovalQueue, null=True, blank=True, on_delete=models.CASCADE, related_name="delegations"
+    )
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    move_open = models.BooleanField(default=False, help_text="What the giver had claimed goes to the receiver.")
+    moved_at = models.DateTimeField(null=True, blank=True)
+    note = models.CharField(max_length=300, blank=True)
+    created_by_name = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DelegationQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["receiver", "ends_at"], name="delegation_to")]
+
+    def __str__(self) -> str:
+        return f"{self.giver_name} to {self.receiver_name}"
