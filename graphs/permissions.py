@@ -6,9 +6,26 @@ hold `graphs.operate_thread`. Whoever is none of these is told that there is not
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphs.models import ApprovalQueue, AuditEntry, Comment, Conversation, Decision, Interrupt, Right, Thread, Trust
+from django.contrib.auth.models import User as UserRow
+from django.db.models import Q
+
+from graphs.models import (
+    ApprovalQueue,
+    AuditEntry,
+    Comment,
+    Conversation,
+    Decision,
+    Delegation,
+    Interrupt,
+    QueueMembership,
+    Right,
+    Thread,
+    Trust,
+)
+from graphs.policies import policy as policies
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -20,31 +37,99 @@ STEERING = ("cancel", "suspend", "retry", "say")
 OPERATING = ("fork", "migrate")
 
 
-def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
-    """May this person do `action` to `obj`?
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Whether somebody may do something, why, and by whose right where it is a delegated one."""
 
-    Actions are view, decide, comment, start, administer, operate, for threads cancel, suspend, resume, retry, say,
-    fork and migrate, for questions trust (all threads of an agent), for trust revoke. `obj` is an Interrupt, Thread,
-    Conversation, Comment, Decision, Trust or ApprovalQueue; `start` and `operate` need none.
+    allowed: bool
+    reason: str
+    on_behalf_of: str = ""
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+def can(user: User | AnonymousUser, action: str, obj: Any = None) -> bool:
+    """May this person do `action` to `obj`? `ruling` says why."""
+    return ruling(user, action, obj).allowed
+
+
+def ruling(user: User | AnonymousUser, action: str, obj: Any = None) -> Ruling:
+    """The one answer to who may do what, with its reason in words for the person who asks.
+
+    Actions are view, decide, claim, ask_back, assign, undo, comment, start, administer, operate, audit; for threads
+    cancel, suspend, resume, retry, say, fork and migrate; for questions trust (all threads of an agent); for trust
+    revoke. `obj` is an Interrupt, Thread, Conversation, Comment, Decision, Trust or ApprovalQueue; `start`, `operate`
+    and `audit` need none.
     """
-    if not user.is_authenticated or not user.is_active:
-        return False
+    if not user.is_authenticated:
+        return Ruling(False, "Nobody is signed in.")
+    if not user.is_active:
+        return Ruling(False, "This account is deactivated.")
     if action == "start":
-        return True
+        return Ruling(True, "Everybody who is signed in may start a thread.")
     if action == "operate":
-        return operates(user)
-    check = {
-        "view": may_view,
-        "comment": may_view,
-        "decide": may_decide,
-        **dict.fromkeys(STEERING, may_steer),
-        "resume": may_resume,
-        **dict.fromkeys(OPERATING, may_operate_on),
-        "administer": may_administer,
-        "trust": may_trust,
-        "revoke": may_revoke,
-    }[action]
-    return obj is not None and check(user, obj)
+        return said(operates(user), "Operators steer every thread.", "Only operators may do this.")
+    if action == "audit":
+        return said(audits(user), "Auditors and operators read the whole audit chain.", "Only auditors may do this.")
+    if action in ("decide", "claim", "ask_back"):
+        return deciding(user, obj)
+    check, yes, no = RULES[action]
+    return said(obj is not None and check(user, obj), yes, no)
+
+
+def said(allowed: bool, yes: str, no: str) -> Ruling:
+    return Ruling(allowed, yes if allowed else no)
+
+
+def deciding(user: User | AnonymousUser, obj: Any) -> Ruling:
+    """A member's right to decide, their own or delegated, unless it is their own request and the policy forbids that
+    on every channel (S01)."""
+    if not isinstance(obj, Interrupt):
+        return Ruling(False, "Only questions are decided.")
+    requester, alone = obj.thread.conversation.requester_id, not policies.parse(obj.queue.policy_spec).self_approval
+    if alone and requester == user.pk:
+        return Ruling(False, f"You asked for this yourself, and in {obj.queue.title} somebody else has to decide.")
+    if user.has_perm("graphs.decide_interrupt"):
+        return Ruling(True, "This account may decide the questions of every queue.")
+    if (right := own_right(user, obj.queue_id)) in DECIDERS:
+        return Ruling(True, f"A member of {obj.queue.title} who {Right(right).label}.")
+    given = delegations(user, obj.queue_id)
+    if alone:
+        given = [one for one in given if one.giver_id != requester]
+    if given:
+        name = given[0].giver_name
+        return Ruling(True, f"{name} has delegated deciding until {given[0].ends_at:%Y-%m-%d %H:%M} UTC.", name)
+    return Ruling(False, only_members(obj))
+
+
+def only_members(obj: Interrupt) -> str:
+    return f"You may see this but not decide it: that is for the members of {obj.queue.title} who may."
+
+
+def own_right(user: User | AnonymousUser, queue_id: int) -> str | None:
+    """The greatest right that this person holds in a queue, directly or by a group; None where they are no member."""
+    member = Q(user=user.pk) | Q(group__in=user.groups.values("pk"))
+    held = set(QueueMembership.objects.filter(member, queue=queue_id).values_list("right", flat=True))
+    return next((right for right in reversed(list(Right)) if right in held), None)
+
+
+def delegations(user: User | AnonymousUser, queue_id: int) -> list[Delegation]:
+    """Delegations to this person that count now and whose giver may decide in this queue, the oldest first."""
+    current = Delegation.objects.current().filter(Q(queue=None) | Q(queue=queue_id), receiver=user.pk)
+    opened = QueueMembership.objects.filter(queue=queue_id, right__in=DECIDERS)
+    holders = Q(giver__in=opened.values("user")) | Q(giver__groups__in=opened.values("group"))
+    return list(current.filter(holders, giver__is_active=True).order_by("pk").distinct())
+
+
+def deciders(interrupt: Interrupt) -> list[User]:
+    """The people of its queue who may decide this question now: members and who stands in for them. Operators with the
+    right to every queue are not counted: they are the way out where this is nobody."""
+    opened = QueueMembership.objects.filter(queue=interrupt.queue_id, right__in=DECIDERS)
+    stand_ins = Delegation.objects.current().filter(Q(queue=None) | Q(queue=interrupt.queue_id)).values("receiver")
+    candidates = Q(pk__in=opened.values("user")) | Q(groups__in=opened.values("group")) | Q(pk__in=stand_ins)
+    people = UserRow.objects.filter(candidates, is_active=True).distinct().order_by("username")
+    return [one for one in people if deciding(one, interrupt)]
 
 
 def operates(user: User | AnonymousUser) -> bool:
@@ -69,10 +154,23 @@ def may_view(user: User | AnonymousUser, obj: Any) -> bool:
     return False
 
 
-def may_decide(user: User | AnonymousUser, obj: Any) -> bool:
+def audits(user: User | AnonymousUser) -> bool:
+    return user.has_perm("graphs.view_auditentry") or operates(user)
+
+
+def may_assign(user: User | AnonymousUser, obj: Any) -> bool:
+    """Who administers the queue, and whoever has the question and hands it over."""
     if not isinstance(obj, Interrupt):
         return False
-    return user.has_perm("graphs.decide_interrupt") or holds(user, obj.queue_id, *DECIDERS)
+    return may_administer(user, obj.queue) or (obj.assignee_id == user.pk and can(user, "decide", obj))
+
+
+def may_undo(user: User | AnonymousUser, obj: Any) -> bool:
+    """Whoever decided it, and who administers its queue; for how long is the decision's matter."""
+    if not isinstance(obj, Decision):
+        return False
+    own = obj.reviewer_id == user.pk and can(user, "view", obj.interrupt)
+    return own or may_administer(user, obj.interrupt.queue)
 
 
 def may_steer(user: User | AnonymousUser, obj: Any) -> bool:
@@ -95,7 +193,9 @@ def may_operate_on(user: User | AnonymousUser, obj: Any) -> bool:
 
 def may_trust(user: User | AnonymousUser, obj: Any) -> bool:
     """Every thread of an agent: it ends the question for the whole team, so it is for who administers the queue."""
-    return isinstance(obj, Interrupt) and may_decide(user, obj) and (operates(user) or may_administer(user, obj.queue))
+    return (
+        isinstance(obj, Interrupt) and can(user, "decide", obj) and (operates(user) or may_administer(user, obj.queue))
+    )
 
 
 def may_revoke(user: User | AnonymousUser, obj: Any) -> bool:
@@ -113,3 +213,18 @@ def may_administer(user: User | AnonymousUser, obj: Any) -> bool:
 
 def holds(user: User | AnonymousUser, queue_id: int, *rights: Right) -> bool:
     return ApprovalQueue.objects.of(user, *rights).filter(pk=queue_id).exists()
+
+
+#: Action -> (who may, why they may, what the others are told).
+RULES: dict[str, tuple[Any, str, str]] = {
+    "view": (may_view, "It is in a queue or thread of theirs.", "It is in no queue or thread of theirs."),
+    "comment": (may_view, "Whoever sees it may write a remark.", "It is in no queue or thread of theirs."),
+    "assign": (may_assign, "They administer the queue, or have it.", "Only who administers the queue may assign it."),
+    "undo": (may_undo, "They decided it, or administer the queue.", "Only who decided it may undo that."),
+    **dict.fromkeys(STEERING, (may_steer, "They asked for it, or operate.", "Only its requester and operators may.")),
+    "resume": (may_resume, "They may resume it.", "Only who suspended it and operators may resume it."),
+    **dict.fromkeys(OPERATING, (may_operate_on, "Operators may.", "Only operators may do this.")),
+    "administer": (may_administer, "They administer the queue.", "Only who administers the queue may."),
+    "trust": (may_trust, "They administer the queue.", "Only who administers the queue may trust every thread."),
+    "revoke": (may_revoke, "They gave it, or decide in its queue.", "Only who gave it and deciders may revoke it."),
+}

@@ -5,35 +5,38 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, overload
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from graphs import outbox, permissions, store
-from graphs.actions import audit, hints, queues, trust
+from graphs import outbox, store
+from graphs.actions import audit, hints, queues, trust, voting
 from graphs.actions.actors import System, actor_id, actor_name
 from graphs.actions.errors import (
     AlreadyDecided,
     AnswerRefused,
     InputInvalid,
     NoLongerOpen,
-    NotAllowed,
     NotFound,
+    PolicyChanged,
     Refused,
     Stale,
 )
-from graphs.actions.receipts import Receipt, receipt_of
+from graphs.actions.receipts import Receipt, receipt_of, receipt_of_vote
 from graphs.engine import answers as matching
 from graphs.engine import canonical, failpoints
 from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.engine.statuses import InterruptStatus, Outcome
 from graphs.models import AuditEntry, Decision, Interrupt, OutboxMessage, Thread
 from graphs.models.moves import ANSWERABLE
+from graphs.policies import policy as policies
 
 if TYPE_CHECKING:
-    from graphs.actions.actors import Actor
+    from graphs.actions.actors import Actor, Person
+    from graphs.policies.policy import Policy
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +45,10 @@ COMMENT_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One answer as a channel gives it: which question, the version and digest that were seen, and the verdict."""
+    """One answer as a channel gives it: which question, the version and digest that were seen, and the verdict.
+
+    `policy_version` is that of the queue's policy as it was shown; None where the channel shows none.
+    """
 
     interrupt_id: str
     version: int
@@ -50,6 +56,16 @@ class Given:
     outcome: Outcome
     value: Any = None
     comment: str = ""
+    policy_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """By which way an answer came, and what its sender has proven beside it."""
+
+    channel: str
+    submission_key: str | None
+    proven: bool
 
 
 @dataclass(slots=True)
@@ -60,9 +76,10 @@ class Prepared:
     interrupt: Interrupt
     value: Any
     checked: bool
-    entry: AuditEntry | None = None
-    decision: Decision | None = None
+    policy: Policy
+    on_behalf_of: str = ""
     receipt: Receipt | None = None
+    decided: bool = False
 
 
 @overload
@@ -73,6 +90,7 @@ def decide(
     channel: str,
     submission_key: str | None = None,
     atomic: Literal[True] = True,
+    proven: bool = False,
 ) -> list[Receipt]: ...
 
 
@@ -84,6 +102,7 @@ def decide(
     channel: str,
     submission_key: str | None = None,
     atomic: Literal[False],
+    proven: bool = False,
 ) -> list[Receipt | Refused]: ...
 
 
@@ -94,50 +113,56 @@ def decide(
     channel: str,
     submission_key: str | None = None,
     atomic: bool = True,
+    proven: bool = False,
 ) -> list[Receipt] | list[Receipt | Refused]:
-    """Record verdicts and return their receipts in the order of `answers`; by then they are on disk (G04, Z03).
+    """Record votes and verdicts and return their receipts in the order of `answers`; they are on disk then (G04, Z03).
 
     `atomic` records all or none and raises what was refused first; otherwise each answer stands alone and the list
     holds, in its place, the receipt or the refusal. The same `submission_key` of one person returns the first receipt.
+    `proven` says that this person has just given their password again, which critical questions may ask for.
 
-    Raises NotFound, NotAllowed, AnswerRefused (422), AlreadyDecided with the winner's receipt, Stale, NoLongerOpen.
+    Raises NotFound, NotAllowed, ProofNeeded, AnswerRefused (422), AlreadyDecided with the winner's receipt, Stale,
+    AlreadyVoted, PolicyChanged, NoLongerOpen.
     """
     if len({given.interrupt_id for given in answers}) < len(answers):
         raise InputInvalid([("", "one question is answered twice")])
+    how = How(channel, submission_key, proven)
     if atomic:
-        return persist(actor, answers, channel, submission_key)
-    return [alone(actor, given, channel, submission_key) for given in answers]
+        return persist(actor, answers, how)
+    return [alone(actor, given, how) for given in answers]
 
 
-def alone(actor: Actor, given: Given, channel: str, submission_key: str | None) -> Receipt | Refused:
+def alone(actor: Actor, given: Given, how: How) -> Receipt | Refused:
     try:
-        return persist(actor, [given], channel, submission_key)[0]
+        return persist(actor, [given], how)[0]
     except Refused as refusal:
         return refusal
 
 
-def persist(actor: Actor, answers: Sequence[Given], channel: str, submission_key: str | None) -> list[Receipt]:
+def persist(actor: Actor, answers: Sequence[Given], how: How) -> list[Receipt]:
     """The whole unit, once more where the database gave it up for another transaction: nothing was done yet (F18)."""
     try:
-        return record([prepare(actor, given) for given in answers], actor, channel, submission_key)
+        return record([prepare(actor, given, how) for given in answers], actor, how)
     except OperationalError as error:
         if connection.in_atomic_block or not store.rolled_back(error):
             raise
         logger.warning("a decision begins again (%s)", type(error.__cause__).__name__)
-    return record([prepare(actor, given) for given in answers], actor, channel, submission_key)
+    return record([prepare(actor, given, how) for given in answers], actor, how)
 
 
-def prepare(actor: Actor, given: Given) -> Prepared:
+def prepare(actor: Actor, given: Given, how: How) -> Prepared:
     """Permission, then schema: all that needs no lock happens before the transaction."""
     interrupt = find(actor, given.interrupt_id)
-    if not isinstance(actor, System) and not permissions.can(actor, "decide", interrupt):
-        raise NotAllowed("You may see this question but not decide it.")
+    on_behalf_of = voting.may_decide(actor, interrupt)
     check_shape(actor, interrupt, given)
     # A late answer is told who decided, not what its form lacks.
     checked = interrupt.status in ANSWERABLE and interrupt.version == given.version
     value = validate(interrupt, given) if checked else None
     trust.require(actor, interrupt, value)
-    return Prepared(given, interrupt, value, checked)
+    policy = policies.parse(interrupt.queue.policy_spec)
+    if checked:
+        voting.check_policy(actor, interrupt, given, policy, how.proven)
+    return Prepared(given, interrupt, value, checked, policy, on_behalf_of)
 
 
 def check_shape(actor: Actor, interrupt: Interrupt, given: Given) -> None:
@@ -170,21 +195,13 @@ def validate(interrupt: Interrupt, given: Given) -> Any:
         raise AnswerRefused(str(interrupt.pk), [(error.path, error.reason)]) from None
 
 
-def record(prepared: list[Prepared], actor: Actor, channel: str, submission_key: str | None) -> list[Receipt]:
+def record(prepared: list[Prepared], actor: Actor, how: How) -> list[Receipt]:
     """One transaction. Locks in the order thread, interrupt, audit chain, counter, so that no two can deadlock."""
     with transaction.atomic():
         threads = lock_threads(prepared)
-        fresh = [
-            one for one in sorted(prepared, key=lambda one: one.interrupt.pk) if settle(one, actor, submission_key)
-        ]
-        # Votes, quorum and the hold find their place here: a verdict that is not reached yet closes nothing.
-        for one in fresh:
-            one.entry = audit.record(actor, "decide", "interrupt", one.interrupt.pk, facts(one), channel)
-            one.decision = keep(one, actor, channel, submission_key)
-            trust.keep(actor, one.interrupt, one.decision, channel)
-            one.receipt = receipt_of(one.decision, audit_digest=one.entry.digest)
+        fresh = [one for one in sorted(prepared, key=lambda one: one.interrupt.pk) if settle(one, actor, how)]
         messages = move_cursors(fresh, threads)
-        messages += wake(fresh, threads)
+        messages += wake([one for one in fresh if one.decided and not held(one, actor)], threads)
         outbox.put(messages)
         failpoints.reach("decide_before_commit")
     failpoints.reach("decide_after_commit")
@@ -196,18 +213,77 @@ def lock_threads(prepared: Sequence[Prepared]) -> dict[int, Thread]:
     return store.verdicts.lock_threads(sorted({one.interrupt.thread_id for one in prepared}))
 
 
-def settle(one: Prepared, actor: Actor, submission_key: str | None) -> bool:
-    """Close the question if it is still the one that was seen; the row count is the truth (F21).
-
-    True where this answer closed it, False where the same submission had closed it before.
-    """
+def settle(one: Prepared, actor: Actor, how: How) -> bool:
+    """Record this answer, if the question is still the one that was seen: as a vote, and as the verdict where that is
+    reached. True where it was recorded, False where the same submission had been before."""
     assert connection.in_atomic_block
-    if one.checked and store.verdicts.close(one.interrupt.pk, one.given.version, one.given.digest):
-        return True
-    one.receipt = replayed(one, actor, submission_key)
+    if isinstance(actor, System) or (one.policy.quorum == 1 and one.policy.rejects == 1):
+        return closed(one, actor, how, one.value)
+    return voted(one, actor, how)
+
+
+def voted(one: Prepared, actor: Person, how: How) -> bool:
+    """One vote of several: it closes the question where enough of them agree with it."""
+    if not (one.checked and store.verdicts.still(*seen(one))):
+        return again_or_refused(one, actor, how)
+    if already_voted(one, actor, how):
+        return False
+    standing = voting.cast(
+        actor,
+        one.interrupt,
+        one.given,
+        one.value,
+        on_behalf_of=one.on_behalf_of,
+        channel=how.channel,
+        submission_key=how.submission_key,
+        policy=one.policy,
+    )
+    entry = voting.keep(standing, actor, one.interrupt, facts(one), how.channel)
+    if standing.verdict is not None:
+        return closed(one, actor, how, one.value)
+    one.receipt = receipt_of_vote(standing.vote, standing.missing, digest=one.given.digest, audit_digest=entry.digest)
+    return True
+
+
+def already_voted(one: Prepared, actor: Person, how: How) -> bool:
+    """Whether this very submission was recorded as a vote; then its receipt is given again."""
+    votes = store.verdicts.votes_of(one.interrupt.pk, store.verdicts.round_of(one.interrupt.pk))
+    mine = next((vote for vote in votes if vote.voter_id == actor.pk), None)
+    if mine is None or not how.submission_key or mine.submission_key != how.submission_key:
+        return False
+    missing = voting.counted(mine, votes, one.policy).missing
+    one.receipt = receipt_of_vote(mine, missing, digest=one.given.digest, replay=True)
+    return True
+
+
+def closed(one: Prepared, actor: Actor, how: How, value: Any) -> bool:
+    """Close the question with this verdict; the row count is the truth (F21)."""
+    if not (one.checked and store.verdicts.close(*seen(one))):
+        return again_or_refused(one, actor, how)
+    entry = audit.record(actor, "decide", "interrupt", one.interrupt.pk, facts(one), how.channel)
+    decision = keep(one, actor, how, entry)
+    trust.keep(actor, one.interrupt, decision, how.channel)
+    one.receipt, one.decided = receipt_of(decision, audit_digest=entry.digest), True
+    return True
+
+
+def seen(one: Prepared) -> tuple[UUID, int, str, int]:
+    shown = one.given.policy_version
+    policy = one.interrupt.queue.policy_version if shown is None else shown
+    return one.interrupt.pk, one.given.version, one.given.digest, policy
+
+
+def again_or_refused(one: Prepared, actor: Actor, how: How) -> bool:
+    """False, with the first receipt, where this submission was recorded before; else the refusal is raised."""
+    one.receipt = replayed(one, actor, how.submission_key)
     if one.receipt is None:
         raise refusal_of(one)
     return False
+
+
+def held(one: Prepared, actor: Actor) -> bool:
+    """Whether the verdict waits for its hold to pass; the clock wakes the thread then."""
+    return one.policy.hold_seconds > 0 and not isinstance(actor, System)
 
 
 def replayed(one: Prepared, actor: Actor, submission_key: str | None) -> Receipt | None:
@@ -237,9 +313,7 @@ def latest(interrupt_id: UUID) -> Decision | None:
 
 def refusal_of(one: Prepared) -> Refused:
     """Why the question could not be closed, read again within the transaction that failed to."""
-    now = Interrupt.objects.only("status", "version", "digest", "closed_because", "task", "key", "ordinal").get(
-        pk=one.interrupt.pk
-    )
+    now = Interrupt.objects.select_related("queue").get(pk=one.interrupt.pk)
     decision = latest(now.pk)
     if now.status in (InterruptStatus.CLOSED, InterruptStatus.SUPERSEDED) and decision:
         return AlreadyDecided(receipt_of(decision))
@@ -247,6 +321,8 @@ def refusal_of(one: Prepared) -> Refused:
         return NoLongerOpen(now.closed_because or "The question was asked anew with other contents.", newer(now))
     if now.status == InterruptStatus.WITHDRAWN:
         return NoLongerOpen(now.closed_because or "The question was withdrawn.")
+    if now.queue.policy_version != seen(one)[3]:
+        return PolicyChanged(f"The policy of {now.queue.title} changed after you opened this. Read it again.")
     return Stale(now.version)
 
 
@@ -265,28 +341,39 @@ def facts(one: Prepared) -> dict[str, Any]:
         "value": canonical.digest(one.value),
         "comment": canonical.digest(one.given.comment),
         "queue": one.interrupt.queue.slug,
+        "policy": one.interrupt.queue.policy_version,
+        **({"on_behalf_of": one.on_behalf_of} if one.on_behalf_of else {}),
         "thread": str(one.interrupt.thread.uid),
     }
 
 
-def keep(one: Prepared, actor: Actor, channel: str, submission_key: str | None) -> Decision:
-    assert one.entry is not None
+def keep(one: Prepared, actor: Actor, how: How, entry: AuditEntry) -> Decision:
     decision = Decision(
         interrupt=one.interrupt,
+        round=store.verdicts.round_of(one.interrupt.pk),
         outcome=one.given.outcome,
         value=one.value,
         comment=one.given.comment,
         reviewer_id=actor_id(actor),
         reviewer_name=actor_name(actor),
-        channel=channel,
+        on_behalf_of=one.on_behalf_of,
+        original=voting.original(one.interrupt, one.value),
+        channel=how.channel,
         digest=one.given.digest,
         version=one.given.version,
-        submission_key=submission_key,
-        audit_seq=one.entry.seq,
+        policy_version=one.interrupt.queue.policy_version,
+        submission_key=how.submission_key,
+        audit_seq=entry.seq,
         decided_at=timezone.now(),
     )
-    store.verdicts.keep(decision)
+    decision.effective_at = decision.decided_at + timedelta(seconds=hold_of(one, actor))
+    store.verdicts.keep(decision, hold_of(one, actor))
     return decision
+
+
+def hold_of(one: Prepared, actor: Actor) -> int:
+    """Seconds for which the verdict can be undone; what the clock decides counts at once."""
+    return one.policy.hold_seconds if held(one, actor) else 0
 
 
 def move_cursors(fresh: Sequence[Prepared], threads: dict[int, Thread]) -> list[OutboxMessage]:

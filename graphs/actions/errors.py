@@ -23,6 +23,18 @@ class NotFound(Refused):
     """There is no such thing, or this person may not know of it: the two look alike."""
 
 
+class ProofNeeded(Refused):
+    """The question is critical: its decision needs the password once more, on a channel that can ask for it."""
+
+
+class AlreadyVoted(Refused):
+    """This person's vote of this round is recorded already; a second one counts for nothing (S01)."""
+
+
+class PolicyChanged(Refused):
+    """The queue's policy changed after the question was opened; read what now counts and send it again."""
+
+
 class AlreadyDecided(Refused):
     """Somebody else's decision counts; `receipt` says whose, what and when (F21)."""
 
@@ -75,6 +87,9 @@ class Busy(Refused):
 #: Web and API map a refusal to its status here and nowhere else; subclasses come before their bases.
 STATUS: Mapping[type[Exception], int] = {
     NotAllowed: 403,
+    ProofNeeded: 403,
+    AlreadyVoted: 409,
+    PolicyChanged: 409,
     NotFound: 404,
     engine.UnknownThread: 404,
     AlreadyDecided: 409,

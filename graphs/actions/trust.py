@@ -50,7 +50,8 @@ def keep(actor: Actor, row: Interrupt, decision: Decision, channel: str) -> None
         queue_id=row.queue_id,
         granted_by_id=actor_id(actor),
         granted_by_name=actor_name(actor),
-        granted_at=decision.decided_at,
+        # While its decision can still be undone it lets nothing through.
+        granted_at=decision.held_until or decision.decided_at,
         expires_at=grant.expires_at,
     )
     facts = {"tool": given.tool, "agent": given.agent, "scope": given.scope, "thread": str(thread.uid)}

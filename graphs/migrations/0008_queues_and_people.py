@@ -179,11 +179,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='decision',
-            name='facts',
-            field=graphs.models.fields.JSONTextField(blank=True, help_text='What rules read of the question, for simulation.', null=True),
-        ),
-        migrations.AddField(
-            model_name='decision',
             name='on_behalf_of',
             field=models.CharField(blank=True, help_text='Whose right was used, where delegated.', max_length=150),
         ),

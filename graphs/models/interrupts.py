@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -160,7 +161,6 @@ class Decision(AppendOnly):
     policy_version = models.PositiveIntegerField(default=0)
     on_behalf_of = models.CharField(max_length=150, blank=True, help_text="Whose right was used, where delegated.")
     original = JSONTextField(null=True, blank=True, help_text="What was proposed, where the answer changed it.")
-    facts = JSONTextField(null=True, blank=True, help_text="What rules read of the question, for simulation.")
     decided_at = models.DateTimeField(default=timezone.now)
     effective_at = models.DateTimeField(default=timezone.now, help_text="Nothing may act on it before.")
 
@@ -179,6 +179,11 @@ class Decision(AppendOnly):
 
     def __str__(self) -> str:
         return f"{self.outcome} by {self.reviewer_name}"
+
+    @property
+    def held_until(self) -> datetime | None:
+        """When it counts, where it can be undone until then; None where it counted at once."""
+        return self.effective_at if self.effective_at - self.decided_at >= timedelta(seconds=0.9) else None
 
 
 class Vote(AppendOnly):

@@ -32,12 +32,15 @@ class ApprovalQueueQuerySet(models.QuerySet["ApprovalQueue"]):
     """Reads of queues by membership."""
 
     def of(self, user: User | AnonymousUser, *rights: Right) -> ApprovalQueueQuerySet:
-        """Queues in which this person holds one of `rights`, directly or by group; any right where none is named."""
+        """Queues in which this person holds one of `rights`, directly, by group, or to decide in another's place by a
+        delegation that counts now; any right where none is named."""
         if not user.is_authenticated or not user.is_active:
             return self.none()
         member = Q(user=user) | Q(group__in=user.groups.values("pk"))
-        found = QueueMembership.objects.filter(member, right__in=rights or list(Right))
-        return self.filter(pk__in=found.values("queue_id"))
+        own = Q(pk__in=QueueMembership.objects.filter(member, right__in=rights or list(Right)).values("queue_id"))
+        if rights and Right.DECIDE not in rights and Right.VIEW not in rights:
+            return self.filter(own)
+        return self.filter(own | Q(pk__in=Delegation.objects.opened_to(user).values("queue_id")))
 
 
 class ApprovalQueue(models.Model):
@@ -104,6 +107,14 @@ class DelegationQuerySet(models.QuerySet["Delegation"]):
     def current(self) -> DelegationQuerySet:
         """Those that count now, by the database's clock."""
         return self.filter(ended_at=None, starts_at__lte=Now(), ends_at__gt=Now())
+
+    def opened_to(self, user: User | AnonymousUser) -> models.QuerySet[QueueMembership]:
+        """Memberships that let people decide who have delegated that to this person; with `queue_id` of each."""
+        mine = self.current().filter(receiver=user.pk, giver__is_active=True)
+        scope = Q(queue=None) | Q(queue=models.OuterRef("queue"))
+        holder = Q(giver=models.OuterRef("user")) | Q(giver__groups=models.OuterRef("group"))
+        deciding = QueueMembership.objects.filter(right__in=[Right.DECIDE, Right.ADMINISTER])
+        return deciding.filter(models.Exists(mine.filter(scope, holder)))
 
     def visible_to(self, user: User | AnonymousUser) -> DelegationQuerySet:
         """Given by or to this person, and those of queues that they administer."""

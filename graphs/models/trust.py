@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import models
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 
+#: SQLite's clock has no more than milliseconds, and what was given within this one has begun (seconds).
+GRAIN = 0.5
+
+
 class TrustQuerySet(models.QuerySet["Trust"]):
     """Reads of trust."""
 
@@ -33,7 +38,8 @@ class TrustQuerySet(models.QuerySet["Trust"]):
 
     def standing(self) -> TrustQuerySet:
         """What still lets calls through, by the database's clock."""
-        return self.filter(revoked_at=None).filter(Q(expires_at=None) | Q(expires_at__gt=Now()))
+        begun = self.filter(revoked_at=None, granted_at__lte=Now() + timedelta(seconds=GRAIN))
+        return begun.filter(Q(expires_at=None) | Q(expires_at__gt=Now()))
 
     def reaching(self, thread: Thread) -> TrustQuerySet:
         """What stands and reaches this thread, oldest first."""

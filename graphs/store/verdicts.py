@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from graphs.models import Conversation, Decision, Thread
+from graphs.models import Conversation, Decision, Thread, Vote
 from graphs.store import sql
 from graphs.store.rows import table
 
@@ -34,27 +34,74 @@ def lock_threads(ids: Sequence[int]) -> dict[int, Thread]:
     return found
 
 
-def close(interrupt_id: UUID, version: int, digest: str) -> bool:
-    """Close a question if it is still the one that was seen."""
+#: The question as it was seen, still open, under the policy that was read.
+SAME = (
+    "id = %s AND status IN ('open', 'needs_info') AND version = %s AND digest = %s AND EXISTS (SELECT 1 FROM"
+    " graphs_approvalqueue q WHERE q.id = graphs_interrupt.queue_id AND q.policy_version = %s)"
+)
+
+
+def close(interrupt_id: UUID, version: int, digest: str, policy: int) -> bool:
+    """Close a question if it is still the one that was seen, and its queue's policy the one that it was judged by."""
     assert connection.in_atomic_block
     changed = sql.execute(
-        f"UPDATE graphs_interrupt SET status = 'closed', version = version + 1, closed_at = {sql.now()}"
-        " WHERE id = %s AND status IN ('open', 'needs_info') AND version = %s AND digest = %s",
-        [sql.identifier(str(interrupt_id)), version, digest],
+        f"UPDATE graphs_interrupt SET status = 'closed', version = version + 1, closed_at = {sql.now()},"
+        f" paused_at = NULL WHERE {SAME}",
+        [sql.identifier(str(interrupt_id)), version, digest, policy],
     )
     return changed == 1
 
 
-def keep(decision: Decision) -> None:
-    """Write a verdict as the next round of its question. It counts from now by the database's clock, which is what it
-    is compared with wherever it is read."""
+def still(interrupt_id: UUID, version: int, digest: str, policy: int) -> bool:
+    """Whether a question is still the one that was seen. Its thread's lock keeps it so."""
     assert connection.in_atomic_block
+    seen = [sql.identifier(str(interrupt_id)), version, digest, policy]
+    return bool(sql.fetch(f"SELECT 1 FROM graphs_interrupt WHERE {SAME}", seen))
+
+
+def reopen(interrupt_id: UUID) -> bool:
+    """Open a question again whose verdict does not count yet: the next round. False where it counts already."""
+    assert connection.in_atomic_block
+    changed = sql.execute(
+        "UPDATE graphs_interrupt SET status = 'open', version = version + 1, closed_at = NULL WHERE id = %s"
+        " AND status = 'closed' AND (SELECT d.effective_at FROM graphs_decision d"
+        f" WHERE d.interrupt_id = graphs_interrupt.id ORDER BY d.round DESC LIMIT 1) > {sql.now()}",
+        [sql.identifier(str(interrupt_id))],
+    )
+    return changed == 1
+
+
+def round_of(interrupt_id: UUID) -> int:
+    """The round in which a question is or would be decided next, from 1."""
     rows = sql.fetch(
         "SELECT COALESCE(MAX(round), 0) FROM graphs_decision WHERE interrupt_id = %s",
-        [sql.identifier(str(decision.interrupt_id))],
+        [sql.identifier(str(interrupt_id))],
     )
-    decision.round = rows[0][0] + 1
-    table(Decision).insert([decision], {"effective_at": sql.now()})
+    return int(rows[0][0]) + 1
+
+
+def keep(decision: Decision, hold_seconds: float = 0) -> None:
+    """Write a verdict as its round of its question. It counts once the hold has passed by the database's clock, which
+    is what it is compared with wherever it is read."""
+    assert connection.in_atomic_block
+    moment = sql.later(hold_seconds) if hold_seconds else sql.now()
+    table(Decision).insert([decision], {"effective_at": moment})
+
+
+def keep_vote(vote: Vote) -> None:
+    """Write one person's vote."""
+    assert connection.in_atomic_block
+    table(Vote).insert([vote])
+
+
+def votes_of(interrupt_id: UUID, round_: int) -> list[Vote]:
+    """The votes of one round, in the order in which they came."""
+    votes = table(Vote)
+    rows = sql.fetch(
+        f"SELECT {votes.columns('v')} FROM graphs_vote v WHERE v.interrupt_id = %s AND v.round = %s ORDER BY v.id",
+        [sql.identifier(str(interrupt_id)), round_],
+    )
+    return [votes.read(row) for row in rows]
 
 
 def number(interrupt_id: UUID, seq: int) -> None:
