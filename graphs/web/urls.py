@@ -6,7 +6,7 @@ from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-from graphs.web import appearance, checkpoints, inbox, launch, review, threads, trust
+from graphs.web import appearance, assignments, checkpoints, inbox, launch, review, threads, trust
 from graphs.web.people import ChangePassword, SignIn
 from graphs.web.shell import see_other
 
@@ -16,6 +16,11 @@ urlpatterns = [
     path("review/<uuid:interrupt_id>", review.review, name="review"),
     path("review/<uuid:interrupt_id>/comments", review.comment, name="review_comment"),
     path("review/<uuid:interrupt_id>/payload.json", review.payload, name="review_payload"),
+    path("review/<uuid:interrupt_id>/claim", assignments.claim, name="claim"),
+    path("review/<uuid:interrupt_id>/release", assignments.release, name="release"),
+    path("review/<uuid:interrupt_id>/assign", assignments.assign, name="assign"),
+    path("review/<uuid:interrupt_id>/snooze", assignments.snooze, name="snooze"),
+    path("review/<uuid:interrupt_id>/watch", assignments.watch, name="watch"),
     path("threads", threads.threads, name="threads"),
     path("threads/<uuid:uid>", threads.thread, name="thread"),
     path("threads/<uuid:uid>/cancel", threads.cancel, name="thread_cancel"),

@@ -21,19 +21,24 @@ from tests.web.conftest import SignedIn, form_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OPEN_TO_ALL = {"favicon", "login", "theme"}
+ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
-POSTED = STEERED | {"trust_revoke", "review_comment", "thread_comment", "theme", "logout"}
+POSTED = STEERED | ATTENTION | {"trust_revoke", "review_comment", "thread_comment", "theme", "logout"}
 #: Pages of one object, which strangers must not tell from a missing one.
-OF_ONE = STEERED | {
-    "trust_revoke",
-    "review",
-    "review_comment",
-    "review_payload",
-    "thread",
-    "thread_fork",
-    "thread_words",
-    "thread_comment",
-}
+OF_ONE = (
+    STEERED
+    | ATTENTION
+    | {
+        "trust_revoke",
+        "review",
+        "review_comment",
+        "review_payload",
+        "thread",
+        "thread_fork",
+        "thread_words",
+        "thread_comment",
+    }
+)
 #: Pages for fewer people than may see their object.
 FOR_FEW = {"thread_fork"}
 
