@@ -12,9 +12,15 @@ from django.db.models.expressions import RawSQL
 
 
 def open_heads(
-    queue_ids: Sequence[int], *, descending: bool, limit: int, past: tuple[datetime, uuid.UUID] | None = None
+    queue_ids: Sequence[int],
+    *,
+    descending: bool,
+    limit: int,
+    past: tuple[datetime, uuid.UUID] | None = None,
+    hidden: tuple[str, Sequence[Any]] | None = None,
 ) -> RawSQL:
     """The keys of the first `limit` open questions of these queues by age, beyond `past` where it is given.
+    `hidden` is a statement with its values whose keys are left out.
 
     One scan over all queues would sort whatever is open in them for the sake of one page, so the heads are merged. It
     narrows and grants nothing: filter `visible_to(user)` by it.
@@ -22,6 +28,7 @@ def open_heads(
     direction = "DESC" if descending else "ASC"
     order = f"ORDER BY created_at {direction}, id {direction}"
     beyond = f"AND (created_at, id) {'<' if descending else '>'} (%s, %s)" if past else ""
+    beyond += f" AND id NOT IN ({hidden[0]})" if hidden else ""
     branch = (
         "SELECT * FROM (SELECT id, created_at FROM graphs_interrupt WHERE queue_id = %s AND status IN ('open',"  # noqa: S608
         f" 'needs_info') {beyond} {order} LIMIT {int(limit)}) AS head"
@@ -30,7 +37,7 @@ def open_heads(
     union = " UNION ALL ".join([branch] * len(ids))
     return RawSQL(  # noqa: S611 - every value is a parameter
         f"SELECT id FROM ({union}) AS heads {order} LIMIT {int(limit)}",  # noqa: S608
-        [one for pk in ids for one in (pk, *_values(past))],
+        [one for pk in ids for one in (pk, *_values(past), *(hidden[1] if hidden else ()))],
     )
 
 

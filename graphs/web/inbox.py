@@ -31,7 +31,17 @@ class View:
     note: str = ""
 
 
-ICONS = {"open": "inbox", "asked": "user", "decided": "check", "closed": "archive"}
+ICONS = {
+    "mine": "user",
+    "open": "inbox",
+    "unassigned": "circle-dashed",
+    "watching": "eye",
+    "snoozed": "moon",
+    "overdue": "hourglass",
+    "asked": "message-circle",
+    "decided": "check",
+    "closed": "archive",
+}
 
 
 @require_safe
@@ -70,17 +80,14 @@ def inbox(request: HttpRequest) -> HttpResponse:
 
 def heading(wanted: listing.Filter, queues: list[ApprovalQueue]) -> str:
     named = next((queue.title for queue in queues if queue.slug == wanted.queue), wanted.queue)
-    return named if wanted.queue and wanted.view == "open" else listing.VIEWS[wanted.view]
+    return named if wanted.queue and wanted.view == "open" else str(listing.VIEWS[wanted.view])
 
 
 def rail(user: User, wanted: listing.Filter, queues: list[ApprovalQueue]) -> list[View]:
-    counts = {
-        "open": listing.open_count(queues),
-        "asked": listing.visible(user, "asked").count(),
-    }
+    counts = {"open": listing.open_count(queues), **listing.counts(user)}
     return [
         View(
-            label,
+            str(label),
             ICONS[name],
             wanted.query(view=name, queue="", q=""),
             wanted.view == name and not wanted.queue,

@@ -124,7 +124,7 @@ def receipt(decision: Decision | None) -> AuditEntry | None:
 def next_item(user: User, interrupt: Interrupt, request: HttpRequest) -> Interrupt | None:
     """The next question to decide, in the order of the list that this one was opened from."""
     wanted = listing.parse(QueryDict(request.GET.get("from", "")[:1000]))
-    rows = listing.narrow(listing.visible(user, "open"), wanted).exclude(pk=interrupt.pk)
+    rows = listing.narrow(listing.visible(user, "open"), wanted, user).exclude(pk=interrupt.pk)
     order = ("created_at", "pk") if wanted.sort == "oldest" else ("-created_at", "-pk")
     return rows.only("pk", "message", "node_id").order_by(*order).first()
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from graphs.actions.decisions import decide
 from graphs.engine.statuses import Outcome
-from graphs.models import Interrupt, QueueMembership, Right
+from graphs.models import Interrupt, QueueMembership, Right, Snooze
 from graphs.web import listing
 from tests.actions.conftest import Asked
 from tests.people import People, requested_by
@@ -96,7 +96,7 @@ def test_u15_leaving_a_team_empties_its_views_at_once(asked: Asked, people: Peop
     assert titles(client.get("/inbox?queue=finance")) == []
 
 
-@pytest.mark.parametrize("sort", ["newest", "oldest", "deadline"])
+@pytest.mark.parametrize("sort", ["newest", "oldest", "deadline", "risk", "value"])
 def test_a13_paging_neither_skips_nor_repeats(
     sort: str, many: list[Interrupt], people: People, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,8 +109,8 @@ def test_a13_paging_neither_skips_nor_repeats(
     assert sorted(seen) == sorted(row.message for row in many)
     newest_first = [row.message for row in reversed(many)]
     dated = ["Question 1", "Question 3", "Question 5"]
-    expected = {"newest": newest_first, "oldest": newest_first[::-1], "deadline": dated}
-    assert seen[: len(expected[sort])] == expected[sort]
+    expected = {"oldest": newest_first[::-1], "deadline": dated}.get(sort, newest_first)
+    assert seen[: len(expected)] == expected
 
 
 @pytest.mark.parametrize(
@@ -213,3 +213,70 @@ def test_u27_a_decided_question_is_not_pending_even_without_a_worker(
     page = signed_in(people.grouped).get("/inbox")
     assert titles(page) == [] and str(page.context["open_count"]) == "0"
     assert "Queued" in text_of(signed_in(people.grouped).get(f"/review/{asked.row().pk}"))
+
+
+def named(page: object) -> dict[str, int | None]:
+    return {view.name: view.count for view in page.context["rail"]}  # type: ignore[attr-defined]
+
+
+def test_u14_a_claimed_question_is_in_the_view_of_whoever_has_it(
+    asked: Asked, people: People, signed_in: SignedIn
+) -> None:
+    client, pk = signed_in(people.decider), asked.row().pk
+    assert titles(client.get("/inbox?view=unassigned")) == ["May I?"]
+    assert client.post(f"/review/{pk}/claim", {"next": "/inbox?view=mine"})["Location"] == "/inbox?view=mine"
+    page = client.get("/inbox?view=mine")
+    assert titles(page) == ["May I?"] and (named(page)["My items"], named(page)["Unassigned"]) == (1, 0)
+    assert titles(client.get("/inbox?q=assignee:me")) == titles(client.get("/inbox?q=assignee:decider")) == ["May I?"]
+    assert titles(client.get("/inbox?q=assignee:none")) == []
+    assert client.post(f"/review/{pk}/release", {"next": "https://evil.example/"})["Location"] == f"/review/{pk}"
+    assert titles(client.get("/inbox?view=mine")) == [] and titles(client.get("/inbox?view=unassigned")) == ["May I?"]
+
+
+def test_a_snoozed_question_leaves_ones_own_lists_until_its_moment(
+    asked: Asked, people: People, signed_in: SignedIn
+) -> None:
+    client, pk = signed_in(people.decider), asked.row().pk
+    client.post(f"/review/{pk}/snooze", {"minutes": "60"})
+    page = client.get("/inbox")
+    assert titles(page) == [] and (named(page)["All open"], named(page)["Snoozed"]) == (0, 1)
+    assert str(client.get("/threads").context["open_count"]) == "0"
+    assert titles(client.get("/inbox?queue=finance")) == [] and titles(client.get("/inbox?view=snoozed")) == ["May I?"]
+    assert titles(signed_in(people.grouped).get("/inbox")) == ["May I?"]
+    Snooze.objects.update(until=timezone.now() - timedelta(seconds=1))
+    assert titles(client.get("/inbox")) == ["May I?"] and titles(client.get("/inbox?view=snoozed")) == []
+    assert client.post(f"/review/{pk}/snooze", {"until": "nonsense"}).status_code == 422
+
+
+def test_u07_watched_overdue_and_asked_count_what_they_list(
+    many: list[Interrupt], people: People, signed_in: SignedIn
+) -> None:
+    client = signed_in(people.decider)
+    client.post(f"/review/{many[0].pk}/watch")
+    Interrupt.objects.filter(pk=many[3].pk).update(due_at=timezone.now() - timedelta(minutes=1))
+    page = client.get("/inbox")
+    assert (named(page)["Watching"], named(page)["Overdue"], named(page)["My threads"]) == (1, 1, 0)
+    for view in page.context["rail"]:
+        if view.count is not None:
+            assert len(titles(client.get(f"/inbox?{view.query}"))) == view.count
+    assert titles(client.get("/inbox?view=overdue")) == ["Question 3"]
+    assert named(signed_in(people.requester).get("/inbox"))["My threads"] == 7
+
+
+def test_risk_value_and_deadline_order_and_chips(many: list[Interrupt], people: People, signed_in: SignedIn) -> None:
+    Interrupt.objects.filter(pk=many[2].pk).update(risk=2, amount=5.5, name="refund")
+    Interrupt.objects.filter(pk=many[4].pk).update(risk=3, amount=900, due_at=timezone.now() + timedelta(minutes=5))
+    client = signed_in(people.decider)
+    assert titles(client.get("/inbox?sort=risk"))[:3] == ["Question 4", "Question 2", "Question 6"]
+    assert titles(client.get("/inbox?sort=value"))[:3] == ["Question 4", "Question 2", "Question 6"]
+    assert titles(client.get("/inbox?sort=deadline"))[0] == "Question 4"
+    for text, found in {
+        "risk:high": ["Question 2"],
+        "tool:refund": ["Question 2"],
+        "due:10m": ["Question 4"],
+        'requester:"requester" question 1': ["Question 1"],
+        "requester:nobody": [],
+    }.items():
+        assert titles(client.get("/inbox", {"q": text})) == found
+    page = client.get("/inbox", {"q": "risk:huge due:soon"})
+    assert len(titles(page)) == 7 and text_of(page).count("(not understood)") == 2
