@@ -47,5 +47,20 @@ def tally(policy: Policy, ballots: Sequence[Ballot]) -> Tally:
 
 
 def possible(policy: Policy, eligible: int) -> bool:
-    """Whether so many people can reach a verdict at all: a yes, or a no."""
+    """Whether so many people can agree to a yes. With fewer all they could ever say is no."""
     return eligible >= policy.quorum
+
+
+def why_not(policy: Policy, eligible: int) -> str:
+    """Why so many people cannot reach a yes, in words; empty where they can."""
+    if possible(policy, eligible):
+        return ""
+    if not eligible:
+        return "Nobody may decide."
+    people = "1 person may" if eligible == 1 else f"{eligible} people may"
+    return f"It takes {policy.quorum} votes that agree, and only {people} decide."
+
+
+def stalemate(policy: Policy, eligible: int) -> bool:
+    """Whether everybody can have voted without a verdict: too few for a yes, and too few noes to stop it."""
+    return eligible < policy.quorum + policy.rejects - 1
