@@ -98,7 +98,7 @@ TEMPLATES = [
                 "csp.context_processors.nonce",
                 "graphs.web.shell.shell",
             ],
-            "builtins": ["graphs.web.tags"],
+            "builtins": ["graphs.web.tags", "graphs.web.form_tags"],
         },
     },
 ]

@@ -12,6 +12,7 @@ from graphs.models import Interrupt
 from graphs.web import calls
 from graphs.web.editing import Edited
 from graphs.web.forms import Field, build
+from graphs.web.forms.changing import Change, changes
 from graphs.web.forms.mapping import resolve
 from graphs.web.reading import facts, visible
 from graphs.web.speech import PLACE
@@ -49,6 +50,15 @@ class Card:
     #: The form edits the state that a structural pause goes on with, as it was at this checkpoint.
     step: int | None = None
 
+    @property
+    def changing(self) -> bool:
+        """Whether the form shows what somebody proposed, so that what a reviewer changes is shown beside it."""
+        return self.form is not None and (self.call or self.step is not None)
+
+    @property
+    def changes(self) -> list[Change]:
+        return changes(self.form) if self.form is not None else []
+
     def act(self, name: str) -> Act | None:
         """The act of a posted button; only what was offered counts."""
         return next((act for act in self.acts if act.name == name), None)
@@ -68,7 +78,7 @@ def card(interrupt: Interrupt, edited: Edited | None = None) -> Card:
         form = build(schema, skip=frozenset({VERDICT}))
         return Card(
             [approve(interrupt), reject(interrupt)],
-            form if form.children else None,
+            form if form.children or form.widget != "group" else None,
             verdict=True,
             states=states(schema),
         )

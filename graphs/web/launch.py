@@ -19,8 +19,9 @@ from graphs.models import ApprovalQueue, Thread
 from graphs.web import agents
 from graphs.web.conversation import MOST
 from graphs.web.errors import refused
-from graphs.web.forms import Field, Problem, attach, build, fill, read
+from graphs.web.forms import Field, Problem, attach, build, fill, posted_texts, read
 from graphs.web.forms.fields import ABSENT
+from graphs.web.forms.operating import OP, operate
 from graphs.web.people import person
 from graphs.web.reading import pretty
 from graphs.web.shell import SeeOther, page
@@ -88,6 +89,8 @@ def launch(request: HttpRequest, graph_id: str) -> HttpResponse:
     except registry.UnknownGraph:
         raise Http404 from None
     form = form_of(graph)
+    if request.method == "POST" and OP in request.POST and not is_free(graph):
+        return reshaped(request, graph, form)
     if request.method == "POST":
         return start(request, graph, form)
     like = model(request, graph)
@@ -117,7 +120,7 @@ def typed(request: HttpRequest, graph: CompiledGraph, form: Field) -> tuple[Any,
     if agents.is_agent(graph):
         return said(request, form)
     if not is_free(graph):
-        return read(form, request.POST)
+        return read(form, posted_texts(request))
     if request.POST.get("as") == TEXT:
         form.kind, form.text = TEXT, request.POST.get(form.name, "").replace("\r\n", "\n")
         return form.text or ABSENT, []
@@ -179,10 +182,22 @@ def shown(
     return page(request, "launch/form.html", context, status=status)
 
 
+def reshaped(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpResponse:
+    """The form once more with a row more or less, or other fields; nothing is started."""
+    read(form, operate(form, posted_texts(request)), required=False)
+    for one in form.walk():
+        one.problem = ""
+    return shown(request, graph, form, key_of(request))
+
+
+def key_of(request: HttpRequest) -> str:
+    key = request.POST.get("key", "")
+    return key if KEY.fullmatch(key) else uuid.uuid4().hex
+
+
 def start(request: HttpRequest, graph: CompiledGraph, form: Field) -> HttpResponse:
     """Start a thread once: the same key again leads to the thread that it started."""
-    key = request.POST.get("key", "")
-    key = key if KEY.fullmatch(key) else uuid.uuid4().hex
+    key = key_of(request)
     value, problems = typed(request, graph, form)
     form.problem = problems[0].message if problems and not form.children else form.problem
     if not problems:

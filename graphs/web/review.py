@@ -22,7 +22,8 @@ from graphs.permissions import can
 from graphs.web import asking, editing, entries, listing, progress, talk, trusting
 from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
-from graphs.web.forms import Problem
+from graphs.web.forms import Problem, posted_texts
+from graphs.web.forms.operating import OP
 from graphs.web.people import person
 from graphs.web.reading import facts, pretty
 from graphs.web.shell import SeeOther, page
@@ -137,7 +138,9 @@ def back(request: HttpRequest) -> str:
 
 def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
     """One answer: read the form, call the one action, show what came of it."""
-    submission = Submission.read(interrupt, request.POST)
+    if OP in request.POST:
+        return reshaped(request, interrupt)
+    submission = Submission.read(interrupt, posted_texts(request))
     # A late answer is told who decided, not what its form lacks.
     if submission.problems and (submission.act is None or submission.current):
         return again(request, interrupt, submission)
@@ -156,6 +159,14 @@ def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
         return conflict(request, interrupt, submission, error)
     query = request.GET.get("from", "")
     return SeeOther(decided_at(interrupt, query))
+
+
+def reshaped(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
+    """The page once more with a row more or less, other fields or what was proposed; nothing is decided."""
+    kept = Submission.draft(interrupt, posted_texts(request))
+    if not kept.current:
+        return conflict(request, interrupt, kept, Stale(interrupt.version))
+    return shown(request, review_context(request, interrupt, kept))
 
 
 def decided_at(interrupt: Interrupt, query: str) -> str:
@@ -200,7 +211,7 @@ def comment(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
     """A remark beside the question. It answers nothing (U02), and takes nothing of an answer that is being written."""
     interrupt = opened(person(request), interrupt_id)
     text = request.POST.get("text", "").strip()
-    kept = Submission.draft(interrupt, request.POST) if "version" in request.POST else None
+    kept = Submission.draft(interrupt, posted_texts(request)) if "version" in request.POST else None
     try:
         if text:
             comments.add(person(request), interrupt=interrupt, text=text)
@@ -214,7 +225,7 @@ def comment(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
     if not kept.current:
         return conflict(request, interrupt, kept, Stale(interrupt.version))
     # Without a script the whole page was sent: it comes back as it was, with the remark in the conversation.
-    kept.posted = request.POST.dict() | {"text": ""}
+    kept.posted = {**kept.posted, "text": ""}
     return shown(request, review_context(request, interrupt, kept))
 
 

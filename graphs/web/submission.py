@@ -12,7 +12,9 @@ from graphs.models.moves import ANSWERABLE
 from graphs.web import asking, calls, editing, trusting
 from graphs.web.asking import Act, Card
 from graphs.web.forms import Field, Problem, attach, read
+from graphs.web.forms.changing import said
 from graphs.web.forms.fields import ABSENT
+from graphs.web.forms.operating import operate
 from graphs.web.forms.reading import loads
 
 KEY = re.compile(r"[0-9a-f]{32}")
@@ -56,6 +58,7 @@ class Submission:
         key = posted.get("key", "")
         found = cls(interrupt, posted, card, None, key if KEY.fullmatch(key) else "")
         if card.form is not None:
+            found.posted = posted = operate(card.form, posted)
             read(card.form, posted, required=False)
             for one in card.form.walk():
                 one.problem = ""
@@ -151,9 +154,8 @@ def typed_texts(submission: Submission) -> list[tuple[str, str]]:
     texts: list[tuple[str, str]] = []
     if submission.card.form is not None:
         for one in submission.card.form.walk():
-            if one.text and one.widget not in ("group", "const"):
-                chosen = next((option.label for option in one.options if option.index == one.text), one.text)
-                texts.append((one.label, chosen))
+            if one.text and one.widget not in ("group", "const", "rows", "map"):
+                texts.append((one.place, said(one, one.text)))
     elif free := submission.posted.get("free", ""):
         texts.append(("Answer", free))
     if comment := submission.posted.get("comment", "").strip():

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from graphs.web.forms.fields import ABSENT, Field, Option
-from graphs.web.reading import escape_token, humanise, indented, leaf, number_text, visible
+from graphs.web.forms import several
+from graphs.web.forms.choosing import choice, choices, option_label, option_value, options_of
+from graphs.web.forms.fields import ABSENT, NESTS, Field
+from graphs.web.forms.filling import fill
+from graphs.web.forms.formats import HINTS, WIDGETS, for_browsers
+from graphs.web.forms.resolving import Root, branches_of, is_null, only_required, resolve, without_null
+from graphs.web.forms.showing import shown
+from graphs.web.reading import humanise, number_text, visible
 
-RADIO_MOST = 5
-LONG_LABEL = 60
+__all__ = ["build", "fill", "option_label", "option_value", "resolve", "shown"]
+
 LONG_TEXT = 200
-MAX_DEPTH = 6
-MAX_REFS = 16
-MOST_FIELDS = 300
-#: Keywords that change what an object means beyond its properties; such an object is written as JSON.
-BEYOND = {"patternProperties", "dependentSchemas", "dependentRequired", "if", "not", "oneOf", "anyOf", "propertyNames"}
 SCALARS = {"string", "number", "integer", "boolean"}
-FORMATS = {"email": "email", "uri": "url", "date": "date", "date-time": "datetime", "textarea": "textarea"}
-
-
-@dataclass(slots=True)
-class Root:
-    """The schema that local references point into, and how many fields it may still become: references can multiply."""
-
-    schema: Mapping[str, Any]
-    left: int = MOST_FIELDS
+#: Words that only make sense of one kind of value, for schemas that leave the kind out.
+TELLING: Mapping[str, str] = {
+    "properties": "object",
+    "patternProperties": "object",
+    "prefixItems": "array",
+    "items": "array",
+    "contentEncoding": "string",
+    "pattern": "string",
+    "maxLength": "string",
+    "minLength": "string",
+    "format": "string",
+    "minimum": "number",
+    "maximum": "number",
+    "multipleOf": "number",
+}
 
 
 def build(
@@ -37,81 +42,20 @@ def build(
 
     `options` are the choices a question offers beside a schema that names none.
     """
-    root = Root(schema if isinstance(schema, Mapping) else {})
-    field = _field(root.schema, root, "", name, required=True, depth=0)
+    root = Root(schema if isinstance(schema, Mapping) else {}, skip=skip)
+    field = build_field(root.schema, root, "", name, required=True, depth=0)
     if options and not field.options and field.widget in {"json", "text", "textarea", "number"}:
-        return _choice(field, [(option_label(item), option_value(item)) for item in options])
-    field.children = [child for child in field.children if child.key not in skip]
+        return choice(field, [(option_label(item), option_value(item)) for item in options])
     return field
 
 
-def option_value(item: Any) -> Any:
-    """An option given as `{"value": …, "label": …}` stands for its value; any other stands for itself."""
-    return item["value"] if isinstance(item, Mapping) and "value" in item else item
-
-
-def option_label(item: Any) -> str:
-    if isinstance(item, Mapping) and "value" in item:
-        return str(item.get("label") or item.get("title") or leaf(item["value"])[0])
-    if item is None or item == "":
-        return "Nothing" if item is None else "Empty text"
-    return json.dumps(item, ensure_ascii=False) if isinstance(item, dict | list) else leaf(item)[0]
-
-
-def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow local references, and merge an `allOf` of one, as Pydantic writes a model inside another."""
-    for _ in range(MAX_REFS):
-        if not isinstance(schema, Mapping):
-            return {}
-        if isinstance(schema.get("$ref"), str):
-            found = _at(root, schema["$ref"])
-            if found is None:
-                return schema
-            schema = {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
-        elif (inner := _only(schema.get("allOf"))) is not None:
-            schema = {**inner, **{key: value for key, value in schema.items() if key != "allOf"}}
-        else:
-            return schema
-    return {}
-
-
-def _only(branches: Any) -> Mapping[str, Any] | None:
-    one = branches[0] if isinstance(branches, list) and len(branches) == 1 else None
-    return one if isinstance(one, Mapping) else None
-
-
-def _at(root: Mapping[str, Any], ref: str) -> Mapping[str, Any] | None:
-    found: Any = root
-    if not ref.startswith("#"):
-        return None
-    for token in ref[1:].split("/")[1:]:
-        step = token.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, Mapping) or step not in found:
-            return None
-        found = found[step]
-    return found if isinstance(found, Mapping) else None
-
-
-def _without_null(schema: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """`X or null`, in each of the ways it is written, as X and True."""
-    kinds = schema.get("type")
-    if isinstance(kinds, list) and "null" in kinds and len(kinds) == 2:
-        return {**schema, "type": next(kind for kind in kinds if kind != "null")}, True
-    for word in ("anyOf", "oneOf"):
-        branches = schema.get(word)
-        if not isinstance(branches, list) or len(branches) != 2:
-            continue
-        resolved = [resolve(branch, root) for branch in branches]
-        others = [branch for branch in resolved if branch.get("type") != "null"]
-        if len(others) == 1:
-            rest = {key: value for key, value in schema.items() if key != word}
-            return {**others[0], **rest}, True
-    return schema, False
-
-
-def _field(schema: Any, root: Root, pointer: str, name: str, *, required: bool, depth: int) -> Field:
+def build_field(
+    schema: Any, root: Root, pointer: str, name: str, *, required: bool, depth: int, asked: bool = True
+) -> Field:
+    """The field of one place. `asked`: everything above it is required."""
     root.left -= 1
-    resolved, nullable = _without_null(resolve(schema, root.schema), root.schema)
+    resolved, nullable = without_null(resolve(schema, root.schema), root.schema)
+    resolved = resolve(resolved, root.schema)
     key = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
     field = Field(
         pointer=pointer,
@@ -124,83 +68,104 @@ def _field(schema: Any, root: Root, pointer: str, name: str, *, required: bool, 
         nullable=nullable,
         help=visible(str(resolved.get("description") or "")),
         default=resolved.get("default", ABSENT),
+        asked=asked,
+        deprecated=resolved.get("deprecated") is True,
     )
     _shape(field, resolved, root, depth)
-    if not field.children:
+    if not field.children and field.widget not in NESTS:
         field.text = shown(field, field.default)
+    elif field.default is not ABSENT:
+        fill(field, field.default, whole=False)
     return field
 
 
 def _shape(field: Field, schema: Mapping[str, Any], root: Root, depth: int) -> None:
-    kind = schema.get("type")
-    if "const" in schema:
-        field.widget, field.kind, field.default = "const", "fixed", schema["const"]
-    elif choices := _choices(schema):
-        _choice(field, choices)
+    kind = _kind(schema)
+    if "const" in schema or is_null(schema):
+        field.widget, field.kind, field.default = "const", "fixed", schema.get("const")
+    elif schema.get("readOnly") is True and (field.default is not ABSENT or not field.required):
+        field.widget, field.kind = "const", "not for you to change"
+    elif found := choices(schema):
+        choice(field, found)
+    elif len(branches := branches_of(schema, root.schema)) > 1:
+        several.branches(field, branches, root, depth, build_field)
+    elif branches:
+        _shape(field, branches[0], root, depth)
     elif kind == "boolean":
         field.widget, field.kind = "yesno", "yes or no"
-        field.options = [Option("0", "Yes", True), Option("1", "No", False)]
+        field.options = options_of([("Yes", True), ("No", False)])
     elif kind == "string":
         _string(field, schema)
     elif kind in ("integer", "number"):
-        _number(field, schema, str(kind))
-    elif kind == "object" and isinstance(schema.get("properties"), Mapping) and not BEYOND & set(schema):
-        _group(field, schema, root, depth)
+        _number(field, schema, kind)
+    elif kind == "object":
+        several.group(field, schema, root, depth, build_field)
+        _one_of_these(field, schema)
     elif kind == "array":
-        _array(field, schema, root)
+        _array(field, schema, root, depth)
 
 
-def _choices(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    enum = schema.get("enum")
-    if isinstance(enum, list) and enum:
-        names = schema.get("enumNames")
-        labels = names if isinstance(names, list) and len(names) == len(enum) else [None] * len(enum)
-        return [(str(name or option_label(value)), value) for name, value in zip(labels, enum, strict=True)]
-    titled = schema.get("oneOf", schema.get("anyOf"))
-    if isinstance(titled, list) and titled and all(isinstance(item, Mapping) and "const" in item for item in titled):
-        return [(str(item.get("title") or option_label(item["const"])), item["const"]) for item in titled]
-    return []
+def _kind(schema: Mapping[str, Any]) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, list) and len(kind) == 1:
+        kind = kind[0]
+    if isinstance(kind, str):
+        return kind
+    return next((told for word, told in TELLING.items() if word in schema), "") if kind is None else ""
 
 
-def _choice(field: Field, choices: list[tuple[str, Any]]) -> Field:
-    labels = [label for label, _ in choices]
-    # 1 and "1" read alike; where labels do, the JSON tells them apart.
-    told = [label if labels.count(label) == 1 else json.dumps(value) for label, value in choices]
-    field.options = [
-        Option(str(at), visible(label), value) for at, (label, (_, value)) in enumerate(zip(told, choices, strict=True))
-    ]
-    wide = any(len(option.label) > LONG_LABEL for option in field.options)
-    # A select cuts long labels at a phone's width; radios wrap them (U12).
-    field.widget = "radio" if len(field.options) <= RADIO_MOST or wide else "select"
-    field.kind = "choice"
-    field.text = shown(field, field.default)
-    return field
+def _one_of_these(field: Field, schema: Mapping[str, Any]) -> None:
+    for word, told in (("oneOf", "Fill in exactly one of these"), ("anyOf", "Fill in one of these at least")):
+        branches = schema.get(word)
+        if isinstance(branches, list) and branches and only_required(branches):
+            needed = [" and ".join(humanise(str(key)) for key in one.get("required", [])) for one in branches]
+            field.hint = f"{told}: {', '.join(one for one in needed if one)}."
 
 
 def _string(field: Field, schema: Mapping[str, Any]) -> None:
     field.kind = "text"
-    widget = FORMATS.get(str(schema.get("format")), "text")
+    form = str(schema.get("format"))
+    widget = "secret" if schema.get("writeOnly") is True else WIDGETS.get(form, "text")
+    if str(schema.get("contentEncoding")).lower() == "base64":
+        _file(field, schema)
+        return
     most = schema.get("maxLength")
     if widget == "text" and isinstance(most, int) and most > LONG_TEXT:
         widget = "textarea"
-    field.widget = widget
+    field.widget, field.item = widget, form
     _attr(field, schema, minLength="minlength", maxLength="maxlength")
-    parts = []
+    if widget == "secret":
+        # Nothing of it is ever shown, its default neither.
+        field.default, field.attrs = ABSENT, {}
+    field.hint = ", ".join(_string_hints(field, schema, form))
+    if widget == "time":
+        field.attrs = {"step": "1"}
+
+
+def _string_hints(field: Field, schema: Mapping[str, Any], form: str) -> list[str]:
+    parts, most, least = [], schema.get("maxLength"), schema.get("minLength")
     examples = schema.get("examples")
-    if isinstance(examples, list) and examples and isinstance(examples[0], str):
+    if isinstance(examples, list) and examples and isinstance(examples[0], str) and field.widget != "secret":
         field.attrs["placeholder"] = f"e.g. {examples[0]}"
     if isinstance(most, int):
         parts.append(f"at most {most} characters")
-    if isinstance(schema.get("minLength"), int) and schema["minLength"] > 1:
-        parts.append(f"at least {schema['minLength']}")
+    if isinstance(least, int) and least > 1:
+        parts.append(f"at least {least}")
     if isinstance(schema.get("pattern"), str):
         field.patterned = True
+        if field.widget == "text" and (told := for_browsers(schema["pattern"])):
+            field.attrs |= {"pattern": told, "title": field.help or f"pattern {schema['pattern']}"}
         # Words of the author's own say it to people; without any the pattern does.
         if not field.help and "placeholder" not in field.attrs:
             parts.append(f"pattern {schema['pattern']}")
-    if widget == "datetime":
-        parts.append("with its zone, such as 2026-03-01T09:30+01:00; without one it is UTC")
-    field.hint = ", ".join(parts)
+    return [*parts, HINTS[form]] if form in HINTS else parts
+
+
+def _file(field: Field, schema: Mapping[str, Any]) -> None:
+    field.widget, field.kind, field.item = "file", "file", str(schema.get("contentMediaType") or "")
+    field.hint = f"at most 2 MB{f', of the type {field.item}' if field.item else ''}"
+    if field.item:
+        field.attrs["accept"] = field.item
 
 
 def _number(field: Field, schema: Mapping[str, Any], kind: str) -> None:
@@ -212,6 +177,9 @@ def _number(field: Field, schema: Mapping[str, Any], kind: str) -> None:
     if "min" in field.attrs and field.attrs["step"] not in ("1", "any"):
         # Browsers count steps from the minimum, JSON Schema from zero; the server decides.
         field.attrs["step"] = "any"
+    examples = schema.get("examples")
+    if isinstance(examples, list) and examples and type(examples[0]) in (int, float):
+        field.attrs["placeholder"] = f"e.g. {number_text(examples[0])}"
     bounds = [
         f"{word} {number_text(schema[key])}"
         for key, word in (
@@ -219,6 +187,7 @@ def _number(field: Field, schema: Mapping[str, Any], kind: str) -> None:
             ("exclusiveMinimum", "more than"),
             ("maximum", "at most"),
             ("exclusiveMaximum", "less than"),
+            ("multipleOf", "in steps of"),
         )
         if isinstance(schema.get(key), int | float) and not isinstance(schema.get(key), bool)
     ]
@@ -232,52 +201,24 @@ def _attr(field: Field, schema: Mapping[str, Any], **names: str) -> None:
             field.attrs[attribute] = str(value)
 
 
-def _group(field: Field, schema: Mapping[str, Any], root: Root, depth: int) -> None:
-    if depth >= MAX_DEPTH or root.left < len(schema["properties"]):
-        return
-    listed = schema.get("required")
-    needed = set(listed) if isinstance(listed, list) else set()
-    field.widget, field.kind = "group", "group"
-    for key, inner in schema["properties"].items():
-        place = f"{field.pointer}/{escape_token(key)}"
-        name = f"{field.name}/{escape_token(key)}"
-        field.children.append(_field(inner, root, place, name, required=key in needed, depth=depth + 1))
-
-
-def _array(field: Field, schema: Mapping[str, Any], root: Root) -> None:
+def _array(field: Field, schema: Mapping[str, Any], root: Root, depth: int) -> None:
     items = resolve(schema.get("items"), root.schema)
-    if items.get("type") not in SCALARS or "prefixItems" in schema:
-        return
-    field.widget, field.kind, field.item = "lines", "one a line", str(items["type"])
-    field.hint = {"string": "one entry a line", "boolean": "true or false, one a line"}.get(
-        field.item, "one number a line"
-    )
+    if "prefixItems" in schema:
+        several.tuple_(field, schema, root, depth, build_field)
+    elif found := choices(items):
+        field.widget, field.kind, field.options = "checks", "choices", options_of(found)
+        field.hint = several.counted(schema)
+    elif _plain(items):
+        field.widget, field.kind, field.item = "lines", "one a line", str(items["type"])
+        each = {"string": "one entry a line", "boolean": "true or false, one a line"}
+        field.hint = ", ".join(filter(None, (each.get(field.item, "one number a line"), several.counted(schema))))
+    else:
+        several.rows(field, schema, root, depth, build_field)
 
 
-def shown(field: Field, value: Any) -> str:
-    """How a widget shows a value that is there already: a default, or what an author proposed."""
-    if value is ABSENT or (value is None and field.nullable):
-        return ""
-    if field.options:
-        return next((option.index for option in field.options if _same(option.value, value)), "")
-    if field.widget == "lines" and isinstance(value, list):
-        return "\n".join(item if isinstance(item, str) else json.dumps(item) for item in value)
-    if field.widget in {"json", "const"}:
-        return indented(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return number_text(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def fill(field: Field, value: Any) -> None:
-    """Show a value that was given before in a form's widgets. What it leaves out stays empty, whatever the default."""
-    if field.widget != "group":
-        field.text = shown(field, value)
-        return
-    for child in field.children:
-        fill(child, value.get(child.key, ABSENT) if isinstance(value, Mapping) else ABSENT)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON: 1 and true are two values, though Python calls them equal."""
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+def _plain(items: Mapping[str, Any]) -> bool:
+    """Whether a line of text holds an item: no input of another kind would be better for it."""
+    if items.get("type") not in SCALARS or {"const", "writeOnly", "contentEncoding"} & set(items):
+        return False
+    form, most = str(items.get("format")), items.get("maxLength")
+    return WIDGETS.get(form, "text") == "text" and not (isinstance(most, int) and most > LONG_TEXT)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from graphs.web.forms.fields import ABSENT, Field
-from graphs.web.forms.mapping import shown
+from graphs.web.forms.fields import ABSENT, BARE, NESTS, Field
+from graphs.web.forms.filling import spread
 from graphs.web.forms.reading import leaf
+from graphs.web.forms.showing import as_json, shown
 from graphs.web.forms.standing import accepted, plain, sent
 
-#: Keys with one of these are other keys when a browser has sent them.
-UNSENDABLE = frozenset("\r\n\0")
 #: The widgets that a text is offered in where its own would not bring it back, in this order; the last one is JSON.
 WIDER = ("text", "textarea")
 
@@ -21,35 +19,29 @@ WIDER = ("text", "textarea")
 def propose(field: Field, value: Any) -> None:
     """Show a value, ABSENT for none, in widgets that hold all of it; it stands as long as nobody touches them."""
     field.stands, field.default = True, value
-    if field.widget == "group":
-        _group(field, value)
+    if field.widget in BARE | NESTS:
+        _parts(field, value)
         return
     field.text = shown(field, value)
     # A browser would refuse to send bounds and blanks that it does not like; what was proposed can always be approved.
     field.required = field.required and bool(field.text)
-    field.attrs = {name: one for name, one in field.attrs.items() if name not in ("min", "max", "step")}
-    if field.widget == "number":
-        field.attrs["step"] = "any"
+    field.attrs = {name: one for name, one in field.attrs.items() if name not in ("min", "max", "step", "pattern")}
+    if field.widget in ("number", "time"):
+        field.attrs["step"] = "any" if field.widget == "number" else "1"
     if not _faithful(field):
         _widen(field)
 
 
-def _group(field: Field, value: Any) -> None:
-    members = value if isinstance(value, Mapping) else {}
-    known = {child.key for child in field.children}
-    fits = isinstance(value, Mapping) or value is ABSENT or (value is None and field.nullable)
-    if not fits or not known.issuperset(members) or any(UNSENDABLE & set(key) for key in known):
-        as_json(field)
+def _parts(field: Field, value: Any) -> None:
+    pairs = spread(field, value)
+    if pairs is None:
+        as_json(field, value)
         return
-    for child in field.children:
-        propose(child, members.get(child.key, ABSENT))
-
-
-def as_json(field: Field) -> None:
-    """Show the default as JSON, which holds every value."""
-    field.widget, field.kind, field.hint = "json", "JSON", ""
-    field.children, field.options, field.attrs = [], [], {}
-    field.text = shown(field, field.default) if field.default is not None else "null"
+    for one in field.children:
+        # Rows and entries answer with what is in them, not with what they once held.
+        one.stands = one.widget == "map"
+    for one, part in pairs:
+        propose(one, part)
 
 
 def _widen(field: Field) -> None:
@@ -59,18 +51,22 @@ def _widen(field: Field) -> None:
             field.widget = widget
             if _faithful(field):
                 return
-    as_json(field)
+    as_json(field, field.default)
 
 
 def _faithful(field: Field) -> bool:
     """Whether a browser sends the text of a widget so that it reads as the value that is shown."""
-    if field.default is ABSENT or field.widget == "const":
+    if field.default is ABSENT or field.widget in ("const", "secret"):
         return True
+    if field.widget == "file":
+        return isinstance(field.default, str) or (field.default is None and field.nullable)
     text = sent(field)
     if text is None or not accepted(field):
         return False
     try:
-        found = leaf(replace(field, text=plain(text), required=False), False)
+        # Ticks travel under names of their own, as the indexes that the text has.
+        text = field.text if field.widget == "checks" else plain(text)
+        found = leaf(replace(field, text=text, required=False), False)
     except ValueError:
         return False
     if found is ABSENT:

@@ -1,114 +1,49 @@
-"""A posted form becomes a JSON value. What cannot be read is a problem at its pointer; everything typed is kept."""
+"""The text of one widget becomes a JSON value, or a sentence about what is wrong with it."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from graphs.web.forms.fields import ABSENT, Field
-from graphs.web.forms.standing import plain, untouched
+from graphs.web.forms.fields import ABSENT, Field, Option
+from graphs.web.forms.files import content
+from graphs.web.forms.formats import checked
+from graphs.web.forms.showing import unmasked
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,400}")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 MOST_NESTED = 64
-#: What the engine says of a text that breaks its pattern.
-MISMATCH = " does not match "
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing wrong with a form, at the pointer of its place."""
-
-    pointer: str
-    message: str
-
-
-def read(field: Field, posted: Mapping[str, str], *, required: bool = True) -> tuple[Any, list[Problem]]:
-    """The value of a whole form, and what is wrong with it. Sets `text` on every field to what was typed.
-
-    `required=False` reads what is there and asks for nothing more: a rejection needs no complete form.
-    """
-    problems: list[Problem] = []
-    value = _read(field, posted, problems, required)
-    return value, problems
-
-
-def attach(field: Field, problems: Iterable[Problem]) -> list[tuple[Field | None, Problem]]:
-    """Put each problem beside its field, or beside the nearest one above it; returns them in that pairing."""
-    by_pointer = {inner.pointer: inner for inner in field.walk()}
-    paired: list[tuple[Field | None, Problem]] = []
-    for problem in problems:
-        pointer, owner = problem.pointer, None
-        # `#comment` and its like stand beside the form, in no field of it.
-        while owner is None and not pointer.startswith("#"):
-            owner = by_pointer.get(pointer)
-            if owner is None and not pointer:
-                break
-            pointer = pointer.rpartition("/")[0]
-        if owner is not None and owner.patterned and owner.pointer == problem.pointer and MISMATCH in problem.message:
-            # The note beside the field says which form; an example stands in the field only while it is empty.
-            example = owner.attrs.get("placeholder", "")
-            told = f"This does not have the expected form{', ' if example else ''}{example}."
-            problem = Problem(problem.pointer, told)
-        if owner is not None:
-            owner.problem = owner.problem or problem.message
-        paired.append((owner, problem))
-    return paired
-
-
-def _read(field: Field, posted: Mapping[str, str], problems: list[Problem], required: bool) -> Any:
-    if field.stands and untouched(field, posted):
-        return field.default
-    if field.widget == "const":
-        return field.default
-    if field.widget == "group":
-        return _group(field, posted, problems, required)
-    field.text = plain(posted.get(field.name, ""))
-    try:
-        return leaf(field, required)
-    except ValueError as error:
-        field.problem = str(error)
-        problems.append(Problem(field.pointer, str(error)))
-        return ABSENT
-
-
-def _group(field: Field, posted: Mapping[str, str], problems: list[Problem], required: bool) -> Any:
-    found: dict[str, Any] = {}
-    # An optional group that nobody touched is absent, so its own required fields ask for nothing.
-    untouched = bool(field.pointer) and not field.required and not _touched(field, posted)
-    for child in field.children:
-        value = _read(child, posted, problems, required and not untouched)
-        if value is not ABSENT:
-            found[child.key] = value
-    if untouched:
-        return None if field.nullable else ABSENT
-    return found
-
-
-def _touched(field: Field, posted: Mapping[str, str]) -> bool:
-    return any(posted.get(inner.name, "").strip() for inner in field.walk() if inner.widget not in ("group", "const"))
 
 
 def leaf(field: Field, required: bool) -> Any:
     """The value of the text in one widget. Raises ValueError saying what is wrong with it."""
+    if field.widget == "file":
+        return content(field, required)
     blank = field.text == "" if field.widget in ("text", "textarea") else not field.text.strip()
     if blank:
         if field.nullable:
             return None
-        if field.widget == "lines" and field.required:
+        if field.widget in ("lines", "checks") and field.required:
             return []
         if field.required and required:
             raise ValueError("Choose one." if field.options else "This is needed.")
         return ABSENT
+    if field.widget == "checks":
+        return [option.value for option in _ticked(field)]
     if field.options:
         return _option(field)
     reader = {"number": _number, "date": _date, "datetime": _datetime, "lines": _lines, "json": _json}.get(field.widget)
-    return reader(field) if reader else field.text
+    return reader(field) if reader else checked(field.text, field.item)
+
+
+def _ticked(field: Field) -> list[Option]:
+    known = {option.index: option for option in field.options}
+    if any(index not in known for index in field.chosen):
+        raise ValueError("One of these is none of the choices.")
+    return [known[index] for index in dict.fromkeys(field.text.split(",")) if index]
 
 
 def _option(field: Field) -> Any:
@@ -170,7 +105,7 @@ def _scalar(text: str, kind: str, line: int) -> Any:
 
 
 def _json(field: Field) -> Any:
-    return loads(field.text)
+    return unmasked(loads(field.text), field.default)
 
 
 def loads(text: str) -> Any:
