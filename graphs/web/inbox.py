@@ -56,6 +56,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     wanted = listing.parse(request.GET)
     queues = listing.counted_queues(user)
     found = listing.page(user, wanted, queues)
+    mark(found.rows, queues)
     context: dict[str, Any] = {
         "nav": "inbox",
         "wanted": wanted,
@@ -69,6 +70,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "chips": [(chip, wanted.without(chip)) for chip in wanted.chips],
         "sorts": [(name, label, wanted.query(sort=name)) for name, label in listing.SORTS.items()],
         "from": wanted.query(),
+        "here": request.get_full_path(),
         "item": None,
     }
     if not found.rows:
@@ -76,6 +78,13 @@ def inbox(request: HttpRequest) -> HttpResponse:
     if (item := chosen(request)) is not None:
         context |= review_context(request, item)
     return page(request, "inbox/page.html", context)
+
+
+def mark(rows: list[Interrupt], queues: list[ApprovalQueue]) -> None:
+    """Say of each row whether this person may take and decide it, by the rights that were read with the queues."""
+    decided = {queue.pk for queue in queues if queue.decides}  # type: ignore[attr-defined]
+    for row in rows:
+        row.decidable = row.queue_id in decided and row.status in listing.WAITING  # type: ignore[attr-defined]
 
 
 def heading(wanted: listing.Filter, queues: list[ApprovalQueue]) -> str:

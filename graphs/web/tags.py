@@ -27,6 +27,7 @@ TABLES = {
     "interrupt": words.INTERRUPT,
     "outcome": words.OUTCOME,
     "node": words.NODE,
+    "risk": words.RISK,
     "event": words.EVENT,
 }
 

@@ -45,6 +45,14 @@ OUTCOME: dict[str, Look] = {
     Outcome.EXPIRED: Look("expired", "hourglass", "grey"),
 }
 
+#: By the number of the level; each has a shape of its own.
+RISK: dict[str, Look] = {
+    "0": Look("low risk", "circle", "grey"),
+    "1": Look("medium risk", "flag", "blue"),
+    "2": Look("high risk", "alert-triangle", "amber"),
+    "3": Look("critical risk", "urgent", "red"),
+}
+
 NODE: dict[str, Look] = {
     "idle": Look("not reached", "circle-dashed", "grey"),
     "before": Look("done before the fork", "git-branch", "grey"),
