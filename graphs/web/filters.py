@@ -68,6 +68,8 @@ class Filter:
     words: tuple[str, ...] = ()
     chips: tuple[Chip, ...] = ()
     after: tuple[list[Any], uuid.UUID] | None = None
+    #: The number of the saved view that it is, or was before it was changed.
+    saved: str = ""
 
     @property
     def narrowed(self) -> bool:
@@ -81,7 +83,8 @@ class Filter:
 
     def query(self, **changes: str) -> str:
         """The address's query with changes, without what is at its default."""
-        values = {"view": self.view, "queue": self.queue, "q": self.text, "sort": self.sort} | changes
+        values = {"view": self.view, "queue": self.queue, "q": self.text, "sort": self.sort, "saved": self.saved}
+        values |= changes
         defaults = {"view": "open", "sort": "newest"}
         kept = QueryDict(mutable=True)
         kept.update({key: value for key, value in values.items() if value and defaults.get(key) != value})
@@ -106,7 +109,7 @@ def columns(view: str, sort: str) -> list[Column]:
 def parse(query: QueryDict) -> Filter:
     """Read the address."""
     text = query.get("q", "").replace("\x00", "")[:500]
-    view, sort = query.get("view", ""), query.get("sort", "")
+    view, sort, saved = query.get("view", ""), query.get("sort", ""), query.get("saved", "")
     view, sort = view if view in VIEWS else "open", sort if sort in SORTS else "newest"
     return Filter(
         view=view,
@@ -116,6 +119,7 @@ def parse(query: QueryDict) -> Filter:
         words=tuple(CHIP.sub(" ", text).lower().split()[:10]),
         chips=tuple(_chip(match) for match in CHIP.finditer(" ".join(text.split()))),
         after=keyset.read(query.get("after", ""), columns(view, sort)),
+        saved=saved if saved.isascii() and saved.isdigit() and len(saved) < 12 else "",
     )
 
 

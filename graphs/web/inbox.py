@@ -3,84 +3,97 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from graphs.models import ApprovalQueue, Decision, Interrupt, Thread
-from graphs.web import listing
+from graphs.actions import preferences
+from graphs.models import ApprovalQueue, Decision, Interrupt, SavedView, Thread
+from graphs.web import dead_parts, listing, rails
 from graphs.web.people import person
 from graphs.web.review import opened, review_context
 from graphs.web.shell import page
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """One line of the rail."""
-
-    name: str
-    icon: str
-    query: str
-    active: bool
-    count: int | None = None
-    note: str = ""
-
-
-ICONS = {
-    "mine": "user",
-    "open": "inbox",
-    "unassigned": "circle-dashed",
-    "watching": "eye",
-    "snoozed": "moon",
-    "overdue": "hourglass",
-    "asked": "message-circle",
-    "decided": "check",
-    "closed": "archive",
-}
-
-
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return redirect("inbox")
+    """The inbox, with the saved view that this person chose to begin with, as long as it is there."""
+    user = person(request)
+    pk = preferences.chosen(user).get("default_view")
+    view = SavedView.objects.visible_to(user).filter(pk=pk).first() if pk else None
+    return redirect(rails.address(view.query, view.pk) if view else "inbox")
 
 
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
     """The list; scripts fetch the same address to bring it up to date."""
+    return shown(request, request.GET)
+
+
+def shown(
+    request: HttpRequest, asked: QueryDict, more: dict[str, Any] | None = None, status: int = 200
+) -> HttpResponse:
+    """The inbox that an address asks for. A saved view that is not this person's any more shows none of its rows, and
+    says so (U15)."""
     user = person(request)
-    wanted = listing.parse(request.GET)
-    queues = listing.counted_queues(user)
+    wanted, queues, kept = listing.parse(asked), listing.counted_queues(user), rails.kept(user)
+    lost = ""
+    try:
+        view = dead_parts.active(kept.saved, asked)
+    except Http404:
+        view, wanted = None, listing.Filter()
+        lost = _("This saved view was deleted or is no longer shared with you. Here is everything that waits for you.")
     found = listing.page(user, wanted, queues)
     mark(found.rows, queues)
     context: dict[str, Any] = {
         "nav": "inbox",
         "wanted": wanted,
-        "title": heading(wanted, queues),
+        "title": view.name if view else heading(wanted, queues),
         # The badge is the list's own number, in the same answer (U07).
         "open_count": listing.open_count(queues),
-        "rail": rail(user, wanted, queues),
-        "queue_rail": queue_rail(wanted, queues),
+        **rail(wanted, queues, kept, view),
         "page": found,
         "next_query": f"{wanted.query()}&after={found.next}" if found.next else "",
         "chips": [(chip, wanted.without(chip)) for chip in wanted.chips],
         "sorts": [(name, label, wanted.query(sort=name)) for name, label in listing.SORTS.items()],
         "from": wanted.query(),
-        "here": request.get_full_path(),
+        "here": request.get_full_path() if request.method != "POST" else f"{reverse('inbox')}?{wanted.query()}",
         "item": None,
+        "choices": kept.choices,
+        "lost": lost,
+        "dead": dead_parts.dead(user, wanted, queues, view.address) if view else [],
     }
     if not found.rows:
         context["empty"] = emptiness(user, wanted, queues)
     if (item := chosen(request)) is not None:
         context |= review_context(request, item)
-    return page(request, "inbox/page.html", context)
+    return page(request, "inbox/page.html", context | (more or {}), status=status)
 
 
-def mark(rows: list[Interrupt], queues: list[ApprovalQueue]) -> None:
+def rail(
+    wanted: listing.Filter, queues: list[ApprovalQueue], kept: rails.Kept, view: rails.Saved | None
+) -> dict[str, Any]:
+    """The lines of the rail, and the saved view that is open with what may be done to it."""
+    pk = view.pk if view else None
+    return {
+        "rail": rails.views(wanted, queues, kept.counts, pk),
+        "queue_rail": rails.queue_views(wanted, queues, pk),
+        "saved_rail": rails.saved_views(kept.saved, pk),
+        "saved": view,
+        "refiltered": view is not None and view.wanted.query(saved="") != wanted.query(saved=""),
+        "opens_inbox": view is not None and kept.choices.get("default_view") == view.pk,
+        "teams": [queue for queue in queues if queue.decides],  # type: ignore[attr-defined]
+    }
+
+
+def mark(rows: Sequence[Interrupt], queues: list[ApprovalQueue]) -> None:
     """Say of each row whether this person may take and decide it, by the rights that were read with the queues."""
     decided = {queue.pk for queue in queues if queue.decides}  # type: ignore[attr-defined]
     for row in rows:
@@ -90,34 +103,6 @@ def mark(rows: list[Interrupt], queues: list[ApprovalQueue]) -> None:
 def heading(wanted: listing.Filter, queues: list[ApprovalQueue]) -> str:
     named = next((queue.title for queue in queues if queue.slug == wanted.queue), wanted.queue)
     return named if wanted.queue and wanted.view == "open" else str(listing.VIEWS[wanted.view])
-
-
-def rail(user: User, wanted: listing.Filter, queues: list[ApprovalQueue]) -> list[View]:
-    counts = {"open": listing.open_count(queues), **listing.counts(user)}
-    return [
-        View(
-            str(label),
-            ICONS[name],
-            wanted.query(view=name, queue="", q=""),
-            wanted.view == name and not wanted.queue,
-            counts.get(name),
-        )
-        for name, label in listing.VIEWS.items()
-    ]
-
-
-def queue_rail(wanted: listing.Filter, queues: list[ApprovalQueue]) -> list[View]:
-    return [
-        View(
-            queue.title,
-            "users" if queue.decides else "eye",  # type: ignore[attr-defined]
-            wanted.query(view="open", queue=queue.slug, q=""),
-            wanted.view == "open" and wanted.queue == queue.slug,
-            queue.waiting,  # type: ignore[attr-defined]
-            "" if queue.decides else "to read only",  # type: ignore[attr-defined]
-        )
-        for queue in queues
-    ]
 
 
 def emptiness(user: User, wanted: listing.Filter, queues: list[ApprovalQueue]) -> dict[str, Any]:

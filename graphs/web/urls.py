@@ -6,7 +6,19 @@ from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
-from graphs.web import appearance, assignments, bulk, checkpoints, inbox, launch, review, threads, trust
+from graphs.web import (
+    appearance,
+    assignments,
+    bulk,
+    checkpoints,
+    inbox,
+    launch,
+    preferences,
+    review,
+    saved,
+    threads,
+    trust,
+)
 from graphs.web.people import ChangePassword, SignIn
 from graphs.web.shell import see_other
 
@@ -14,6 +26,10 @@ urlpatterns = [
     path("", inbox.home, name="home"),
     path("inbox", inbox.inbox, name="inbox"),
     path("inbox/bulk", bulk.bulk, name="bulk"),
+    path("inbox/views", saved.save, name="view_save"),
+    path("inbox/views/<int:pk>", saved.change, name="view_change"),
+    path("inbox/views/<int:pk>/delete", saved.delete, name="view_delete"),
+    path("preferences", preferences.choose, name="preferences"),
     path("review/<uuid:interrupt_id>", review.review, name="review"),
     path("review/<uuid:interrupt_id>/comments", review.comment, name="review_comment"),
     path("review/<uuid:interrupt_id>/payload.json", review.payload, name="review_payload"),

@@ -23,11 +23,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OPEN_TO_ALL = {"favicon", "login", "theme"}
 ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
-POSTED = STEERED | ATTENTION | {"trust_revoke", "review_comment", "thread_comment", "theme", "logout"}
+VIEWS = {"view_change", "view_delete"}
+POSTED = (
+    STEERED
+    | ATTENTION
+    | VIEWS
+    | {"view_save", "preferences", "trust_revoke", "review_comment", "thread_comment", "theme", "logout"}
+)
 #: Pages of one object, which strangers must not tell from a missing one.
 OF_ONE = (
     STEERED
     | ATTENTION
+    | VIEWS
     | {
         "trust_revoke",
         "review",
@@ -49,7 +56,7 @@ def address(pattern: URLPattern, asked: Asked | None = None) -> str:
     path = str(pattern.pattern)
     return "/" + path.replace("<uuid:interrupt_id>", str(question)).replace("<uuid:uid>", str(thread)).replace(
         "<str:graph_id>", "refund"
-    ).replace("<uuid:pk>", str(uuid4()))
+    ).replace("<uuid:pk>", str(uuid4())).replace("<int:pk>", "4321")
 
 
 def test_every_page_is_in_this_table() -> None:

@@ -1,0 +1,51 @@
+"""What a person chose for their own pages. It concerns nobody else, so nothing of it is in the audit chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from graphs.actions.actors import person_id
+from graphs.actions.errors import InputInvalid
+from graphs.models import Preference
+
+if TYPE_CHECKING:
+    from graphs.actions.actors import Person
+
+#: Choice -> the values it may have; the first is what counts where nothing was chosen.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "density": ("comfortable", "compact"),
+    "keys": ("on", "off"),
+    "advance": ("off", "on"),
+}
+
+
+def choose(actor: Person, name: str, value: str) -> None:
+    """Set one choice. Raises InputInvalid for one that there is not."""
+    if value not in CHOICES.get(name, ()):
+        raise InputInvalid([(f"/{name}", "there is no such choice")])
+    keep(actor, name, value)
+
+
+def open_with(actor: Person, view: int | None) -> None:
+    """The saved view that the inbox opens with; None for all open questions. It is looked up anew each time."""
+    keep(actor, "default_view", view)
+
+
+def keep(actor: Person, name: str, value: Any) -> None:
+    with transaction.atomic():
+        kept, _ = Preference.objects.select_for_update().get_or_create(user_id=person_id(actor))
+        kept.choices = {**(kept.choices or {}), name: value}
+        kept.save(update_fields=["choices"])
+
+
+def chosen(actor: Person) -> dict[str, Any]:
+    """Every choice of this person, with its default where nothing was chosen."""
+    return filled(Preference.objects.filter(user=actor.pk).values_list("choices", flat=True).first() or {})
+
+
+def filled(kept: dict[str, Any]) -> dict[str, Any]:
+    """What was kept, with the default where nothing was chosen or the choice is no longer one."""
+    defaults: dict[str, Any] = {name: values[0] for name, values in CHOICES.items()}
+    return defaults | {name: value for name, value in kept.items() if value in CHOICES.get(name, (value,))}
