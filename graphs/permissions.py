@@ -6,11 +6,12 @@ hold `graphs.operate_thread`. Whoever is none of these is told that there is not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User as UserRow
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from graphs.models import (
     ApprovalQueue,
@@ -125,11 +126,27 @@ def delegations(user: User | AnonymousUser, queue_id: int) -> list[Delegation]:
 def deciders(interrupt: Interrupt) -> list[User]:
     """The people of its queue who may decide this question now: members and who stands in for them. Operators with the
     right to every queue are not counted: they are the way out where this is nobody."""
-    opened = QueueMembership.objects.filter(queue=interrupt.queue_id, right__in=DECIDERS)
-    stand_ins = Delegation.objects.current().filter(Q(queue=None) | Q(queue=interrupt.queue_id)).values("receiver")
-    candidates = Q(pk__in=opened.values("user")) | Q(groups__in=opened.values("group")) | Q(pk__in=stand_ins)
-    people = UserRow.objects.filter(candidates, is_active=True).distinct().order_by("username")
-    return [one for one in people if deciding(one, interrupt)]
+    return list(able(interrupt))
+
+
+def able(interrupt: Interrupt) -> Iterator[User]:
+    """The same one after the other, for whoever needs to know only of so many."""
+    people = UserRow.objects.filter(candidates(interrupt.queue_id), is_active=True).distinct().order_by("username")
+    return (one for one in people.iterator(200) if deciding(one, interrupt))
+
+
+def candidates(queue_id: int) -> Q:
+    """Whoever could decide in a queue: its members who may, and receivers of delegations that count now."""
+    opened = QueueMembership.objects.filter(queue=queue_id, right__in=DECIDERS)
+    stand_ins = Delegation.objects.current().filter(Q(queue=None) | Q(queue=queue_id)).values("receiver")
+    return Q(pk__in=opened.values("user")) | Q(groups__in=opened.values("group")) | Q(pk__in=stand_ins)
+
+
+def concerned(queue_id: int) -> QuerySet[User, int]:
+    """Ids of the people whose own requests other people may decide in this queue than everybody else's."""
+    givers = Delegation.objects.current().filter(Q(queue=None) | Q(queue=queue_id)).values("giver")
+    people = UserRow.objects.filter(candidates(queue_id) | Q(pk__in=givers))
+    return people.order_by("pk").values_list("pk", flat=True).distinct()
 
 
 def operates(user: User | AnonymousUser) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from graphs import outbox, store
-from graphs.actions import decisions, hints, queues
+from graphs.actions import decisions, hints, judging, queues
 from graphs.actions.errors import AnswerRefused, NotAllowed, NotFound, Refused
 from graphs.actions.receipts import Receipt
 from graphs.engine.errors import AlreadyAnswered, AnswerInvalid, AnswerMismatch
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 def open_question(thread: Thread, asked: Interrupt, graph_queue: str) -> Interrupt:
     """Open one question within the caller's fenced transaction, and return it as it is stored.
 
-    It goes to the queue it names, else its graph's, else the default one. What stands open at its place with a lower
-    revision is superseded; what stands there with the same is returned instead.
+    It goes to the queue it names, else where a queue's rules bring it, else to its graph's, else to the default one;
+    its risk and its times are those of that queue's policy. What stands open at its place with a lower revision is
+    superseded; what stands there with the same is returned instead.
     """
     assert connection.in_atomic_block
     task = store.touch_task(thread.pk, TaskKey(asked.path, asked.visit), thread.step + 1, TaskStatus.WAITING)
@@ -42,16 +44,36 @@ def open_question(thread: Thread, asked: Interrupt, graph_queue: str) -> Interru
         # Whoever decides it holds the thread first and then wants the counter, which superseding takes before its row.
         store.verdicts.lock_threads([thread.pk])
     messages = supersede(thread, standing) if standing else []
-    queue = queues.route(asked.queue, graph_queue)
+    facts = facts_of(thread, asked)
+    queue = queues.route(asked.queue, graph_queue, facts)
+    # One moment for all: its times are so many minutes after it was asked, however long this took to write.
+    now = timezone.now()
+    judged = judging.judged(queue, {**facts, "queue": queue.slug}, now, asked.expires_at) | {"created_at": now}
     stored = replace(asked, queue=queue.slug, status=InterruptStatus.OPEN, version=1, decision=None)
     requester = thread.conversation.requester_name
     search = store.search_text(
         asked.question, asked.node_id, thread.graph_id, thread.title, requester, payload=asked.value
     )
     seq = queues.advance_cursor(queue.pk)
-    store.insert_interrupt(stored, thread_id=thread.pk, task_id=task, queue_id=queue.pk, seq=seq, search=search)
+    place = {"thread_id": thread.pk, "task_id": task, "queue_id": queue.pk}
+    store.insert_interrupt(stored, **place, seq=seq, search=search, judged=judged)
     outbox.put([*messages, *hints.question_changed(thread, asked.id, queue.pk, seq)])
     return stored
+
+
+def facts_of(thread: Thread, asked: Interrupt) -> dict[str, Any]:
+    """What routes and risk rules are about, before the question is in a queue."""
+    return judging.facts(
+        payload=asked.value,
+        metadata=asked.metadata,
+        kind=asked.kind,
+        name=asked.name,
+        graph=thread.graph_id,
+        node=asked.node_id,
+        reason=asked.reason,
+        requester=thread.conversation.requester_name,
+        queue=asked.queue,
+    )
 
 
 def supersede(thread: Thread, old: InterruptRow) -> list[OutboxMessage]:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import connection
 
 from graphs import store
+from graphs.actions import judging
 from graphs.models import ApprovalQueue
 
 
-def route(*slugs: str) -> ApprovalQueue:
-    """The first named queue that exists, else the default one, which is made again where it is missing."""
-    wanted = [slug for slug in slugs if slug]
-    found = {queue.slug: queue for queue in store.queues(wanted)}
-    for slug in wanted:
-        if slug in found:
-            return found[slug]
-    usual = [queue for queue in found.values() if queue.is_default]
+def route(asked: str, graph: str, facts: Mapping[str, Any]) -> ApprovalQueue:
+    """Where a question goes: to the queue that it names itself, else where a rule over its facts brings it, else to its
+    graph's queue, else to the default one, which is made again where it is missing."""
+    known = store.queues([slug for slug in (asked, graph) if slug], routing=True)
+    found = {queue.slug: queue for queue in known}
+    if asked in found:
+        return found[asked]
+    if by_rule := judging.routed(known, facts):
+        return by_rule
+    if graph in found:
+        return found[graph]
+    usual = [queue for queue in known if queue.is_default]
     return usual[0] if usual else default()
 
 

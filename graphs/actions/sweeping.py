@@ -14,18 +14,15 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 
 from graphs import outbox, queue, store
-from graphs.actions import decisions, leases, threads
-from graphs.actions.actors import TIMEOUT
-from graphs.actions.errors import Refused
+from graphs.actions import deadlines, handing_back, leases, stuck, threads
+from graphs.actions.deadlines import AT_ONCE
 from graphs.engine import failpoints
-from graphs.engine.statuses import InterruptStatus, Outcome, ThreadStatus
-from graphs.models import Heartbeat, Interrupt, Lease, OutboxMessage, StreamedText, Thread
+from graphs.engine.statuses import InterruptStatus, ThreadStatus
+from graphs.models import Heartbeat, Lease, OutboxMessage, StreamedText, Thread
 from graphs.models.clock import Now
 
 logger = logging.getLogger(__name__)
 
-#: Rows of one kind that one sweep touches: the rest is the next one's, a few seconds later.
-AT_ONCE = 200
 #: Jobs that may wait for each live worker: more would only be a longer queue (F14).
 JOBS_A_WORKER = 2
 #: A worker that has not been heard of for so long is not counted (seconds).
@@ -45,7 +42,8 @@ VERSION_SECONDS = 60
 @dataclass(frozen=True, slots=True)
 class Swept:
     """What one sweep did: leases taken from dead holders, messages said again, questions expired, threads cancelled by
-    force, threads ready again after an answer or for their version, and wake-ups rung."""
+    force, threads ready again after an answer or for their version, wake-ups rung, and questions that were reminded of,
+    escalated, handed to somebody else, judged anew, or found to be stuck or no longer so."""
 
     leases: int = 0
     published: int = 0
@@ -53,6 +51,11 @@ class Swept:
     cancelled: int = 0
     revived: int = 0
     rung: int = 0
+    reminded: int = 0
+    escalated: int = 0
+    handed: int = 0
+    judged: int = 0
+    stuck: int = 0
 
 
 def sweep() -> Swept:
@@ -61,21 +64,37 @@ def sweep() -> Swept:
     Raises the first fault where every part has failed: then it is the database that is away.
     """
     faults: list[Exception] = []
-    swept = Swept(
-        leases=part(free_dead_leases, faults),
-        cancelled=part(cancel_overdue, faults),
-        expired=part(expire_due, faults),
-        revived=part(revive_answered, faults) + part(reconsider_versions, faults),
-        published=part(publish_left_over, faults),
-        rung=part(ring_for_ready, faults),
-    )
+    done = {name: sum(part(work, faults) for work in works) for name, works in parts().items()}
     part(tidy, faults)
-    if len(faults) == PARTS:
+    if len(faults) == how_many():
         raise faults[0]
-    return swept
+    return Swept(**done)
 
 
-PARTS = 8
+def how_many() -> int:
+    """Parts of one sweep, the tidying too."""
+    return 1 + sum(len(works) for works in parts().values())
+
+
+def parts() -> dict[str, list[Callable[[], int]]]:
+    """What a sweep does, in this order: what ends a question comes before what only speaks of it."""
+    return {
+        "leases": [free_dead_leases],
+        "cancelled": [cancel_overdue],
+        "expired": [deadlines.expire_due],
+        "judged": [deadlines.refresh_judged],
+        "escalated": [deadlines.escalate_due],
+        "reminded": [deadlines.remind_due],
+        "handed": [
+            handing_back.end_delegations,
+            handing_back.begin_delegations,
+            handing_back.release_leavers,
+        ],
+        "stuck": [stuck.find_stuck],
+        "revived": [revive_answered, reconsider_versions],
+        "published": [publish_left_over],
+        "rung": [ring_for_ready],
+    }
 
 
 def part(work: Callable[[], int], faults: list[Exception]) -> int:
@@ -83,7 +102,7 @@ def part(work: Callable[[], int], faults: list[Exception]) -> int:
         return work()
     except Exception as fault:
         faults.append(fault)
-        if len(faults) < PARTS:
+        if len(faults) < how_many():
             logger.warning("the sweep's %s failed", work.__name__, exc_info=True)
         connection.close_if_unusable_or_obsolete()
     return 0
@@ -130,24 +149,6 @@ def cancel(pk: int) -> bool:
             return False
         outbox.put(threads.finish_cancelled(thread))
     return True
-
-
-def expire_due() -> int:
-    """Questions past their deadline take their declared default, through the same compare-and-set as a person's answer.
-    Those that declared none stay open, and are shown overdue."""
-    due = Interrupt.objects.expired().order_by("expires_at")
-    return sum(expire(question) for question in due.only("pk", "version", "digest", "default")[:AT_ONCE])
-
-
-def expire(question: Interrupt) -> bool:
-    given = decisions.Given(
-        str(question.pk), question.version, question.digest, Outcome.EXPIRED, question.default, "expired"
-    )
-    try:
-        return not decisions.decide(TIMEOUT, [given], channel="clock")[0].replay
-    except Refused:
-        # A person was quicker.
-        return False
 
 
 def revive_answered() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphs.models.attention import Attachment, Draft, Look, Preference, SavedView, Snooze, Watch
-from graphs.models.interrupts import Comment, Decision, Interrupt, Vote
+from graphs.models.interrupts import Comment, CommentKind, Decision, Interrupt, Vote
 from graphs.models.queues import ApprovalQueue, Delegation, QueueMembership, QueuePolicy, Right
 from graphs.models.records import AuditEntry, Counter, Heartbeat, IdempotencyKey, OutboxMessage
 from graphs.models.streaming import StreamedText
@@ -17,6 +17,7 @@ __all__ = [
     "Blob",
     "Checkpoint",
     "Comment",
+    "CommentKind",
     "Conversation",
     "Counter",
     "Decision",

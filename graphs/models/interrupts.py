@@ -31,8 +31,13 @@ STILL_OPEN = Q(status__in=["open", "needs_info"])
 
 def still_open(column: str = "status") -> models.Func:
     """The same for queries, spelled out: SQLite does not see a partial index's condition in one that has parameters."""
-    condition = "%(expressions)s IN ('open', 'needs_info')"
-    return models.Func(models.F(column), template=condition, output_field=models.BooleanField())
+    return literally(column, "IN ('open', 'needs_info')")
+
+
+def literally(column: str, condition: str) -> models.Func:
+    """A condition of one column without a parameter, as partial indexes have it."""
+    template = f"%(expressions)s {condition}"
+    return models.Func(models.F(column), template=template, output_field=models.BooleanField())
 
 
 class InterruptQuerySet(models.QuerySet["Interrupt"]):
@@ -52,8 +57,18 @@ class InterruptQuerySet(models.QuerySet["Interrupt"]):
         return self.filter(still_open())
 
     def expired(self) -> InterruptQuerySet:
-        """Questions past their deadline that declared what then counts; the others stay open and are shown overdue."""
-        return self.waiting().filter(has_default=True, expires_at__lte=Now())
+        """Questions past their deadline that declared what then counts; the others stay open and are shown overdue.
+        While information is asked for the clock stands still."""
+        return self.waiting().filter(has_default=True, expires_at__lte=Now(), paused_at=None)
+
+    def expired_by_policy(self) -> InterruptQuerySet:
+        """Those past a deadline of their queue's policy, which says what then counts."""
+        ends = literally("expiry_outcome", "IN ('rejected', 'cancelled')")
+        return self.waiting().filter(ends, expires_at__lte=Now(), paused_at=None)
+
+    def orphaned(self) -> InterruptQuerySet:
+        """Those whose assignee's account is gone: only the name is left."""
+        return self.waiting().filter(literally("assignee_name", "> ''"), assignee=None)
 
 
 class Interrupt(models.Model):
@@ -105,6 +120,7 @@ class Interrupt(models.Model):
     escalate_at = models.DateTimeField(null=True, blank=True)
     escalated_at = models.DateTimeField(null=True, blank=True)
     paused_at = models.DateTimeField(null=True, blank=True, help_text="Since when its clock stands still.")
+    paused_seconds = models.FloatField(null=True, blank=True, help_text="For how long it stood still before that.")
     expiry_outcome = models.CharField(max_length=12, default="expired", help_text="What counts at `expires_at`.")
     stuck_since = models.DateTimeField(null=True, blank=True, help_text="Since when nobody can decide it.")
 
@@ -128,11 +144,39 @@ class Interrupt(models.Model):
             models.Index(
                 fields=["queue", "due_at"], condition=STILL_OPEN & Q(due_at__isnull=False), name="interrupt_due"
             ),
+            # One for each thing that the clock looks for, so that a sweep of nothing reads nothing.
+            models.Index(
+                fields=["remind_at"], condition=STILL_OPEN & Q(remind_at__isnull=False), name="interrupt_remind"
+            ),
+            models.Index(
+                fields=["escalate_at"], condition=STILL_OPEN & Q(escalate_at__isnull=False), name="interrupt_escalate"
+            ),
+            models.Index(
+                fields=["expires_at"],
+                condition=STILL_OPEN & Q(expiry_outcome__in=["rejected", "cancelled"]),
+                name="interrupt_expiry",
+            ),
+            models.Index(fields=["queue", "policy_version"], condition=STILL_OPEN, name="interrupt_policy"),
+            models.Index(fields=["queue"], condition=STILL_OPEN & Q(stuck_since__isnull=False), name="interrupt_stuck"),
+            models.Index(
+                fields=["id"],
+                condition=STILL_OPEN & Q(assignee__isnull=True, assignee_name__gt=""),
+                name="interrupt_orphaned",
+            ),
         ]
         permissions = [("decide_interrupt", "Can decide questions of every queue")]
 
     def __str__(self) -> str:
         return self.message[:80] or f"{self.node_id} asks"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a person can still answer it."""
+        return self.status in (InterruptStatus.OPEN, InterruptStatus.NEEDS_INFO)
+
+    def verdict(self) -> Decision | None:
+        """The decision that counts: that of the last round, and none while the question is open again (U25)."""
+        return None if self.is_waiting else max(self.decisions.all(), key=lambda one: one.round, default=None)
 
 
 class DecisionQuerySet(AppendOnlyQuerySet["Decision"]):
@@ -141,6 +185,21 @@ class DecisionQuerySet(AppendOnlyQuerySet["Decision"]):
     def visible_to(self, user: User | AnonymousUser) -> DecisionQuerySet:
         """Verdicts of the questions that this person may see."""
         return self.filter(interrupt__in=Interrupt.objects.visible_to(user).values("pk"))
+
+    def with_undone(self) -> DecisionQuerySet:
+        """Each with `undone`: whether it was taken back, so that a later round decides or has decided (U25)."""
+        return self.annotate(undone=taken_back())
+
+    def standing(self) -> DecisionQuerySet:
+        """Those that count."""
+        return self.filter(~taken_back())
+
+
+def taken_back() -> Q:
+    """Whether a decision was undone: its question is open again, or a later round decided it."""
+    later = Decision.objects.filter(interrupt=models.OuterRef("interrupt"), round__gt=models.OuterRef("round"))
+    waiting = Interrupt.objects.filter(pk=models.OuterRef("interrupt"), status__in=["open", "needs_info"])
+    return Q(models.Exists(later) | models.Exists(waiting))
 
 
 class Decision(AppendOnly):
@@ -175,7 +234,10 @@ class Decision(AppendOnly):
                 name="decision_submission",
             ),
         ]
-        indexes = [models.Index(fields=["reviewer_id", "-decided_at"], name="decision_by_reviewer")]
+        indexes = [
+            models.Index(fields=["reviewer_id", "-decided_at"], name="decision_by_reviewer"),
+            models.Index(fields=["-decided_at"], name="decision_recent"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.outcome} by {self.reviewer_name}"
@@ -219,6 +281,14 @@ class CommentQuerySet(models.QuerySet["Comment"]):
         return self.filter(thread__in=Thread.objects.visible_to(user).values("pk"))
 
 
+class CommentKind(models.TextChoices):
+    """What a remark is for: just said, asking for more before deciding, or telling it."""
+
+    REMARK = "remark", "remark"
+    ASKS = "asks", "asks for more information"
+    TELLS = "tells", "gives more information"
+
+
 class Comment(models.Model):
     """A remark beside a thread or one of its questions; it never answers anything (U02)."""
 
@@ -227,6 +297,7 @@ class Comment(models.Model):
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     author_name = models.CharField(max_length=150)
     text = models.TextField()
+    kind = models.CharField(max_length=8, choices=CommentKind, default=CommentKind.REMARK)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects = CommentQuerySet.as_manager()

@@ -152,7 +152,10 @@ class Delegation(models.Model):
     objects = DelegationQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["receiver", "ends_at"], name="delegation_to")]
+        indexes = [
+            models.Index(fields=["receiver", "ends_at"], name="delegation_to"),
+            models.Index(fields=["ends_at"], condition=Q(ended_at__isnull=True), name="delegation_running"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.giver_name} to {self.receiver_name}"

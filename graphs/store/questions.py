@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from graphs.engine import interrupts as engine
@@ -55,9 +56,16 @@ def engine_question(
 
 
 def insert_interrupt(
-    asked: engine.Interrupt, *, thread_id: int, task_id: int, queue_id: int, seq: int, search: str
+    asked: engine.Interrupt,
+    *,
+    thread_id: int,
+    task_id: int,
+    queue_id: int,
+    seq: int,
+    search: str,
+    judged: Mapping[str, Any],
 ) -> None:
-    """Write a new question. Its place must be free."""
+    """Write a new question. Its place must be free. `judged` holds the columns that its queue's policy sets."""
     table(Interrupt).insert(
         [
             Interrupt(
@@ -87,7 +95,7 @@ def insert_interrupt(
                 status=asked.status,
                 search=search,
                 seq=seq,
-                expires_at=asked.expires_at,
+                **{"expires_at": asked.expires_at, **judged},
             )
         ]
     )
@@ -114,11 +122,16 @@ def open_of(thread_id: int) -> list[tuple[UUID, int, str, int]]:
     return [(id if isinstance(id, UUID) else UUID(id), *rest) for id, *rest in rows]
 
 
-def queues(slugs: Sequence[str]) -> list[ApprovalQueue]:
-    """The queues of these names that there are, and the default one."""
+def queues(slugs: Sequence[str], routing: bool = False) -> list[ApprovalQueue]:
+    """The queues of these names that there are, and the default one; with `routing` also those whose policy has rules
+    that bring questions to them."""
     known = table(ApprovalQueue)
     named = f"q.slug IN ({sql.marks(slugs)}) OR " if slugs else ""
-    rows = sql.fetch(f"SELECT {known.columns('q')} FROM graphs_approvalqueue q WHERE {named}q.is_default", slugs)
+    ruled = "q.policy_spec LIKE %s OR " if routing else ""
+    rows = sql.fetch(
+        f"SELECT {known.columns('q')} FROM graphs_approvalqueue q WHERE {named}{ruled}q.is_default ORDER BY q.slug",
+        [*slugs, *(['%"routes":[{%'] if routing else [])],
+    )
     return [known.read(row) for row in rows]
 
 

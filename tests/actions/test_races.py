@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.models import Count
 from django.utils import timezone
 
-from graphs.actions import audit, comments, leases, sweeping, threads
+from graphs.actions import audit, comments, deadlines, leases, sweeping, threads
 from graphs.actions.decisions import decide
 from graphs.actions.errors import AlreadyDecided, NoLongerOpen, NotPossible, Refused
 from graphs.actions.receipts import Receipt
@@ -210,7 +210,7 @@ def test_a_decision_against_the_deadline(people: People, rounds: int) -> None:
         def answer(given: Any = given) -> Any:
             return decide(people.decider, [given], channel="form")
 
-        result, expired = together(answer, lambda row=row: sweeping.expire(row))  # type: ignore[misc]
+        result, expired = together(answer, lambda row=row: deadlines.expire(row))  # type: ignore[misc]
         assert isinstance(result, AlreadyDecided) == expired
         outcomes[Decision.objects.get(interrupt=row).outcome] += 1
     assert sum(outcomes.values()) == rounds

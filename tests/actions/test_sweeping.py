@@ -8,7 +8,7 @@ from django.utils import timezone
 from redis import Redis
 
 from graphs import outbox, queue
-from graphs.actions import leases, sweeping
+from graphs.actions import deadlines, handing_back, leases, stuck, sweeping
 from graphs.actions.decisions import decide
 from graphs.engine.errors import LeaseLost
 from graphs.engine.statuses import InterruptStatus, ThreadStatus
@@ -129,8 +129,8 @@ def test_a_deadline_with_a_default_decides_and_one_without_does_not(people: Peop
         question("b", expires_at=past),
         question("c", expires_at=timezone.now() + timedelta(hours=1), has_default=True, default=True),
     )
-    assert sweeping.expire_due() == 1
-    assert sweeping.expire_due() == 0
+    assert deadlines.expire_due() == 1
+    assert deadlines.expire_due() == 0
     decision = Decision.objects.get()
     assert (str(decision.interrupt_id), decision.outcome, decision.value) == (asked.questions[0].id, "expired", False)
     assert (decision.reviewer_name, decision.reviewer_id) == ("system:timeout", None)
@@ -235,9 +235,16 @@ def test_a_fault_in_one_part_stops_no_other_and_is_logged(
     other = Pen()
     assert sweeping.sweep() == sweeping.Swept(rung=1)
     assert "one bad row" in caplog.text and other.thread.status == ThreadStatus.READY
-    parts = ["cancel_overdue", "expire_due", "revive_answered", "reconsider_versions", "publish_left_over"]
-    for name in [*parts, "ring_for_ready"]:
-        monkeypatch.setattr(sweeping, name, broken)
+    own = ["cancel_overdue", "revive_answered", "reconsider_versions", "publish_left_over", "ring_for_ready"]
+    others = {
+        sweeping: own,
+        deadlines: ["expire_due", "refresh_judged", "escalate_due", "remind_due"],
+        handing_back: ["end_delegations", "begin_delegations", "release_leavers"],
+        stuck: ["find_stuck"],
+    }
+    for module, names in others.items():
+        for name in names:
+            monkeypatch.setattr(module, name, broken)
     with pytest.raises(ValueError, match="one bad row"):
         sweeping.sweep()
 
