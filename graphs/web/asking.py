@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.agents.mcp import elicitation
 from graphs.engine.statuses import Outcome
 from graphs.models import Interrupt
@@ -21,6 +23,9 @@ from graphs.web.speech import PLACE
 VERDICT = "approved"
 #: Ways of asking whose node cannot be told "rejected" unless its schema has the verdict.
 WITHOUT_REJECT = {"request_input", "effect"}
+#: What the metadata says to the card, and is shown where it belongs rather than among the facts.
+TOLD = ("options", "act", "effects", "reversible", "on_reject")
+MOST_EFFECTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ def offered(interrupt: Interrupt) -> list[Any]:
 def shown_value(interrupt: Interrupt) -> Any:
     """What the question is about: its payload, with what `metadata` adds; choices are shown as choices."""
     metadata = interrupt.metadata if isinstance(interrupt.metadata, Mapping) else {}
-    beside = {key: value for key, value in metadata.items() if key not in ("options", "act")}
+    beside = {key: value for key, value in metadata.items() if key not in TOLD}
     # A tool that asks with its arguments would have them shown twice: those of its call stand in the metadata.
     arguments, payload = beside.get("arguments"), interrupt.payload
     if isinstance(arguments, Mapping) and isinstance(payload, Mapping):
@@ -171,6 +176,29 @@ def shown_value(interrupt: Interrupt) -> Any:
         {**interrupt.payload, **beside}
         if isinstance(interrupt.payload, dict)
         else {"value": interrupt.payload, **beside}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """What its author says of a yes and a no: what happens outside, whether it can be taken back, what a no does."""
+
+    effects: list[str]
+    reversible: str
+    on_reject: str
+
+
+def consequences(interrupt: Interrupt) -> Consequences:
+    """From `effects` (a text or several), `reversible` (yes, no, or how) and `on_reject` of the metadata."""
+    metadata = interrupt.metadata if isinstance(interrupt.metadata, Mapping) else {}
+    effects, undo = metadata.get("effects"), metadata.get("reversible")
+    listed = effects if isinstance(effects, list) else [effects]
+    words = {True: _("Yes"), False: _("No")}.get(undo, "") if isinstance(undo, bool) else undo
+    on_reject = metadata.get("on_reject")
+    return Consequences(
+        [visible(one) for one in listed[:MOST_EFFECTS] if isinstance(one, str) and one.strip()],
+        visible(words) if isinstance(words, str) else "",
+        visible(on_reject) if isinstance(on_reject, str) else "",
     )
 
 

@@ -118,7 +118,9 @@ def asked(thread: Thread) -> QuerySet[Interrupt]:
 
 
 def decided(thread: Thread) -> QuerySet[Model]:
-    rows = Decision.objects.filter(interrupt__thread=thread).select_related("interrupt", "interrupt__task")
+    rows = (
+        Decision.objects.filter(interrupt__thread=thread).with_undone().select_related("interrupt", "interrupt__task")
+    )
     return rows.defer("interrupt__search", "interrupt__task__output", "interrupt__task__detail")
 
 

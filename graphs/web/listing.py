@@ -120,7 +120,7 @@ def _by_chip(chip: Chip, user: User | None) -> Q:
         return _by_person(chip, user)
     if chip.key == "status":
         value = value.lower()
-        decided = Decision.objects.filter(outcome=value).values("interrupt")
+        decided = Decision.objects.standing().filter(outcome=value).values("interrupt")
         return Q(status=value) if value in set(InterruptStatus) else Q(pk__in=decided)
     if chip.key == "older":
         return Q(created_at__lt=timezone.now() - age(value))

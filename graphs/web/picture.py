@@ -125,7 +125,7 @@ def _questions(questions: list[Interrupt], known: dict[str, Node]) -> None:
         if question.status in ("open", "needs_info"):
             node.waiting += 1
             node.state = TaskStatus.WAITING
-        for decision in question.decisions.all():
+        if decision := question.verdict():
             seen = words.of(words.OUTCOME, decision.outcome)
             who = initials(decision.reviewer_name or "Sayso")
             marks[question.task.path].append(Mark(who, seen.word, seen.icon))

@@ -148,7 +148,7 @@ class Replies:
         own = [one for one in within if is_of(one, place)]
         found = [self.settled.get((row.task_id, key)) for key in (f"{place}/before", batch_of(place))]
         why = next((one["cancel"] for one in found if isinstance(one, Mapping) and one.get("cancel")), "")
-        decision = max(own[-1].decisions.all(), key=lambda one: one.round, default=None) if own else None
+        decision = own[-1].verdict() if own else None
         if any(one.status in ("open", "needs_info") for one in within):
             card.state = ASKS
         elif decision is not None and decision.outcome in (Outcome.REJECTED, Outcome.CANCELLED, Outcome.EXPIRED):

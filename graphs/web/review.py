@@ -13,13 +13,25 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from graphs.actions import comments, decisions
+from graphs.actions import comments, decisions, information, looks, undoing
 from graphs.actions.errors import AlreadyDecided, InputInvalid, NoLongerOpen, NotFound, Refused, Stale, status_of
 from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.models import AuditEntry, Decision, Interrupt
 from graphs.models.moves import ANSWERABLE
 from graphs.permissions import can
-from graphs.web import asking, editing, entries, listing, progress, talk, trusting
+from graphs.web import (
+    asking,
+    attention,
+    editing,
+    entries,
+    guards,
+    listing,
+    precedents,
+    progress,
+    proofs,
+    talk,
+    trusting,
+)
 from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.forms import Problem, posted_texts
@@ -45,7 +57,9 @@ class Conflict:
 
 def opened(user: User, interrupt_id: uuid.UUID) -> Interrupt:
     """One question that this person may see; a foreign id is the same as a missing one (S02)."""
-    rows = Interrupt.objects.visible_to(user).select_related("queue", "task", "thread", "thread__conversation")
+    rows = Interrupt.objects.visible_to(user).select_related(
+        "queue", "task", "thread", "thread__conversation", "assignee"
+    )
     found = rows.filter(pk=interrupt_id).first()
     if found is None:
         raise Http404
@@ -69,8 +83,8 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
     user = person(request)
     card = submission.card if submission else asking.card(interrupt, editing.state_of(interrupt))
     value = asking.shown_value(interrupt)
-    waiting = interrupt.status in ("open", "needs_info")
-    decision = interrupt.decisions.order_by("-round").first()
+    waiting, guard = interrupt.is_waiting, guards.guard(user, interrupt)
+    decision = interrupt.verdict()
     return {
         "item": interrupt,
         "pane": request.headers.get("HX-Target") == "pane",
@@ -81,14 +95,21 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "reason": asking.reason_of(interrupt),
         "waiting": waiting,
         "card": card,
-        "may_decide": waiting and can(user, "decide", interrupt),
+        "guard": guard,
+        "blamed": {problem.pointer[1:]: problem.message for _, problem in (submission.pairs if submission else [])},
+        "address": request.build_absolute_uri(reverse("review", args=[interrupt.pk])),
+        **attention.around(user, interrupt, decided_at(interrupt, request.GET.get("from", ""))),
+        "may_decide": guard.opens,
+        "consequences": asking.consequences(interrupt),
+        "precedents": precedents.of(user, interrupt),
+        "undo": bool(decision and decision.held_until and can(user, "undo", decision)),
         "trust": trusting.offer(user, interrupt, *trusted(submission)) if waiting else None,
         "facts": facts(value) if value is not None else [],
         "value": value,
         "raw": pretty(interrupt.payload)[:RAW_SHOWN],
         "schema": pretty(interrupt.response_schema) if interrupt.response_schema else "",
         "key": submission.key if submission else uuid.uuid4().hex,
-        "typed": submission.posted if submission else {},
+        "typed": submission.posted if submission else taken_back(user, interrupt),
         "problems": submission.pairs if submission else [],
         "decision": decision,
         "receipt": receipt(decision),
@@ -140,13 +161,15 @@ def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
     """One answer: read the form, call the one action, show what came of it."""
     if OP in request.POST:
         return reshaped(request, interrupt)
-    submission = Submission.read(interrupt, posted_texts(request))
+    guard = guards.guard(person(request), interrupt)
+    submission = Submission.read(guard, posted_texts(request))
+    proven = prove(request, guard, submission)
     # A late answer is told who decided, not what its form lacks.
     if submission.problems and (submission.act is None or submission.current):
         return again(request, interrupt, submission)
     try:
         given = decisions.Given(**submission.given())
-        decisions.decide(person(request), [given], channel="form", submission_key=submission.key or None)
+        decisions.decide(person(request), [given], channel="form", submission_key=submission.key or None, proven=proven)
     except NotFound as error:
         raise Http404 from error
     except (InputInvalid, AnswerInvalid) as error:
@@ -159,6 +182,25 @@ def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
         return conflict(request, interrupt, submission, error)
     query = request.GET.get("from", "")
     return SeeOther(decided_at(interrupt, query))
+
+
+def prove(request: HttpRequest, guard: guards.Guard, submission: Submission) -> bool:
+    """Whether the password came again and is right, where this decision asks for it. What is wrong is told beside it;
+    the password itself is in no page, no log and no draft."""
+    if not (guard.password and guard.opens and submission.current and submission.act):
+        return False
+    problem = proofs.wrong(person(request), request.POST.get("password", ""))
+    if problem:
+        submission.blame([Problem("#password", problem)])
+    return not problem
+
+
+def taken_back(user: User, interrupt: Interrupt) -> dict[str, str]:
+    """The words of one's own decision that was undone: they were typed once."""
+    if not interrupt.is_waiting:
+        return {}
+    last = max(interrupt.decisions.all(), key=lambda one: one.round, default=None)
+    return {"comment": last.comment} if last is not None and last.reviewer_id == user.pk else {}
 
 
 def reshaped(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
@@ -210,10 +252,14 @@ def conflict(request: HttpRequest, interrupt: Interrupt, submission: Submission,
 def comment(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
     """A remark beside the question. It answers nothing (U02), and takes nothing of an answer that is being written."""
     interrupt = opened(person(request), interrupt_id)
-    text = request.POST.get("text", "").strip()
+    text, say = request.POST.get("text", "").strip(), request.POST.get("say", "")
     kept = Submission.draft(interrupt, posted_texts(request)) if "version" in request.POST else None
     try:
-        if text:
+        if say == "ask":
+            information.ask(person(request), str(interrupt.pk), text)
+        elif say == "tell":
+            information.tell(person(request), str(interrupt.pk), text)
+        elif text:
             comments.add(person(request), interrupt=interrupt, text=text)
     except InputInvalid as error:
         if kept is None:
@@ -226,7 +272,23 @@ def comment(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
         return conflict(request, interrupt, kept, Stale(interrupt.version))
     # Without a script the whole page was sent: it comes back as it was, with the remark in the conversation.
     kept.posted = {**kept.posted, "text": ""}
+    kept.interrupt = interrupt = opened(person(request), interrupt_id)
     return shown(request, review_context(request, interrupt, kept))
+
+
+@require_POST
+@answers_refusals
+def undo(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
+    """Take a decision back while its hold lasts (U25)."""
+    undoing.undo(person(request), str(interrupt_id))
+    return SeeOther(decided_at(opened(person(request), interrupt_id), request.GET.get("from", "")))
+
+
+@require_POST
+def look(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
+    """A script says that the question was opened, and, with `all`, that every long value of it was."""
+    looks.note(person(request), opened(person(request), interrupt_id), read_all=bool(request.POST.get("all")))
+    return HttpResponse(status=204)
 
 
 @require_safe

@@ -9,13 +9,14 @@ from typing import Any
 
 from graphs.models import Interrupt
 from graphs.models.moves import ANSWERABLE
-from graphs.web import asking, calls, editing, trusting
+from graphs.web import asking, calls, editing, guards, trusting
 from graphs.web.asking import Act, Card
 from graphs.web.forms import Field, Problem, attach, read
 from graphs.web.forms.changing import said
 from graphs.web.forms.fields import ABSENT
 from graphs.web.forms.operating import operate
 from graphs.web.forms.reading import loads
+from graphs.web.guards import Guard
 
 KEY = re.compile(r"[0-9a-f]{32}")
 MOST_COMMENT = 10_000
@@ -35,8 +36,9 @@ class Submission:
     pairs: list[tuple[Field | None, Problem]] = field(default_factory=list)
 
     @classmethod
-    def read(cls, interrupt: Interrupt, posted: Mapping[str, str]) -> Submission:
+    def read(cls, guard: Guard, posted: Mapping[str, str]) -> Submission:
         """Take a posted form apart. Fields that the card did not offer are ignored (S09)."""
+        interrupt = guard.interrupt
         edited = editing.state_of(interrupt, shown_step(posted))
         card = asking.card(interrupt, edited)
         key = posted.get("key", "")
@@ -44,6 +46,8 @@ class Submission:
         problems = found._read() + (edited.misfits(found.value) if edited else [])
         if found.act is not None and not found.act.bare:
             problems += trusting.problems(interrupt, posted)
+        if found.act is not None and found.current:
+            problems += guards.problems(guard, posted, found.act)
         if len(posted.get("comment", "")) > MOST_COMMENT:
             problems.append(Problem("#comment", f"A comment has at most {MOST_COMMENT} characters."))
         if "\x00" in posted.get("comment", ""):
@@ -122,8 +126,7 @@ class Submission:
     @property
     def version(self) -> int:
         """The version that was on the page; 0, which no question has, where it was tampered with."""
-        version = self.posted.get("version", "")
-        return int(version) if version.isascii() and version.isdigit() and len(version) < 10 else 0
+        return whole(self.posted, "version") or 0
 
     @property
     def current(self) -> bool:
@@ -140,13 +143,19 @@ class Submission:
             "outcome": self.act.outcome,
             "value": self.value,
             "comment": self.posted.get("comment", "").replace("\r\n", "\n").strip(),
+            "policy_version": whole(self.posted, "policy"),
         }
 
 
 def shown_step(posted: Mapping[str, str]) -> int | None:
     """The checkpoint whose state was on the page, where the form edits it."""
-    step = posted.get("state_step", "")
-    return int(step) if step.isascii() and step.isdigit() and len(step) < 10 else None
+    return whole(posted, "state_step")
+
+
+def whole(posted: Mapping[str, str], name: str) -> int | None:
+    """A number that was hidden in the page; None where it was tampered with."""
+    text = posted.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def typed_texts(submission: Submission) -> list[tuple[str, str]]:

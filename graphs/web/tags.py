@@ -108,6 +108,12 @@ def until(moment: datetime | None) -> str:
 
 
 @register.filter
+def seconds_left(moment: datetime) -> float:
+    """Seconds until a moment, for a script that counts them down by its own clock."""
+    return max(0.0, round((moment - timezone.now()).total_seconds(), 1))
+
+
+@register.filter
 def absolute(moment: datetime | None) -> str:
     """The moment with its zone; a script shows it in the reader's own zone."""
     return "" if moment is None else timezone.localtime(moment).strftime("%-d %b %Y, %H:%M:%S %Z")
@@ -214,8 +220,8 @@ def posted(form: dict[str, str], name: str) -> str:
 
 @register.filter
 def verdict(interrupt: Interrupt) -> Decision | None:
-    """The decision that counts: the one of the last round, out of the rows that were read with the list."""
-    return max(interrupt.decisions.all(), key=lambda decision: decision.round, default=None)
+    """The decision that counts, out of the rows that were read with the list."""
+    return interrupt.verdict()
 
 
 @register.filter

@@ -8,9 +8,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.agents.models import is_reply
 from graphs.engine import events
-from graphs.models import Comment, Decision, Interrupt, JournalEntry, StreamedText, Task, Thread, ThreadEvent
+from graphs.models import (
+    Comment,
+    CommentKind,
+    Decision,
+    Interrupt,
+    JournalEntry,
+    StreamedText,
+    Task,
+    Thread,
+    ThreadEvent,
+)
 from graphs.web import asking, calls, entries, speech
 from graphs.web.definitions import agents, labels, titles
 from graphs.web.entries import Place
@@ -277,7 +289,7 @@ class Reading:
 
     def _decided(self) -> Iterator[Entry]:
         for decision in entries.of(self.rows, entries.DECISIONS):
-            if decision.interrupt != self.current:
+            if decision.interrupt != self.current or decision.undone:
                 yield _decision(decision)
 
     def _unused(self) -> Iterator[Entry]:
@@ -287,7 +299,7 @@ class Reading:
             return
         tasks = {one.task_id for one in later.values()}
         for old in Interrupt.objects.filter(task__in=tasks, status="superseded").prefetch_related("decisions"):
-            decision = max(old.decisions.all(), key=lambda one: one.round, default=None)
+            decision = old.verdict()
             newer = later.get(place_of(old, old.revision))
             if decision is not None and newer is not None:
                 who = decision.reviewer_name or "The system"
@@ -297,7 +309,9 @@ class Reading:
     def _comments(self) -> Iterator[Entry]:
         comment: Comment
         for comment in entries.of(self.rows, entries.COMMENTS):
-            yield Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)
+            entry = Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)
+            entry.note = _(CommentKind(comment.kind).label) if comment.kind != CommentKind.REMARK else ""
+            yield entry
 
 
 def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:
@@ -307,16 +321,18 @@ def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:
     return entry
 
 
-def _decision(decision: Decision) -> Entry:
+def _decision(decision: Any) -> Entry:
     """A person's verdict, as their message: with what they wrote, and what they changed of a call."""
     question, who = decision.interrupt, decision.reviewer_name or "The system"
     entry = Entry("receipt", decision.decided_at, who, "shield-check", rank=2, interrupt=question, decision=decision)
     value = decision.value
     if calls.is_gate(question) and isinstance(value, Mapping):
         entry.facts = facts(value["arguments"]) if value.get("arguments") else []
-        entry.note = "with other arguments" if entry.facts else ""
+        entry.note = _("with other arguments") if entry.facts else ""
     elif decision.outcome == "answered" and value is not None:
         _value(entry, value)
+    if decision.undone:
+        entry.note = _("undone before it counted")
     return entry
 
 

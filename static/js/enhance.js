@@ -1,5 +1,6 @@
 // What fresh HTML gets: tabs out of sections, text areas that grow, date-times with a picker.
 import { showTimes } from "./times.js";
+import { gettext } from "./words.js";
 
 let made = 0;
 
@@ -64,9 +65,17 @@ export function enhance(root) {
   for (const tab of root.querySelectorAll("nav.tablist > [aria-current]")) reveal(tab);
   for (const box of root.querySelectorAll("[data-tabs]")) makeTabs(box);
   for (const area of root.querySelectorAll("textarea[data-grow]")) grow(area);
-  for (const button of root.querySelectorAll("[data-keys]")) button.hidden = false;
+  for (const button of root.querySelectorAll("[data-keys], [data-copy]")) button.hidden = false;
   showTimes(root);
 }
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard?.writeText(button.dataset.copy);
+  document.getElementById("announce").textContent = gettext("Copied.");
+  button.classList.add("is-done");
+});
 
 document.addEventListener("input", (event) => {
   if (event.target.matches?.("textarea[data-grow]")) grow(event.target);

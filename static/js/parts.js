@@ -74,7 +74,7 @@ function replace(old, fresh) {
   if (old.dataset.state && old.dataset.state === fresh.dataset.state) return false;
   const inside = old.contains(document.activeElement) ? document.activeElement.id : "";
   keepOpen(old, fresh);
-  if (old.dataset.part === "acts") keepValues(old, fresh);
+  if (["acts", "composer"].includes(old.dataset.part)) keepValues(old, fresh);
   if (old.dataset.part === "card") keepTyped(old, fresh);
   const node = document.importNode(fresh, true);
   old.replaceWith(node);

@@ -1,12 +1,13 @@
 // A remark is sent beside whatever is being written: only the conversation is brought up to date, the form stays as it is.
 import { fetchPage, take } from "./parts.js";
+import { gettext } from "./words.js";
 
 function tell(composer, text) {
   let note = composer.querySelector(".problem");
   note ??= composer.appendChild(Object.assign(document.createElement("p"), { className: "note problem" }));
   note.textContent = text;
   note.hidden = !text;
-  document.getElementById("announce").textContent = text || "Your remark is in the conversation.";
+  document.getElementById("announce").textContent = text || gettext("Your remark is in the conversation.");
 }
 
 async function send(button, composer) {
@@ -17,6 +18,8 @@ async function send(button, composer) {
   const body = new FormData();
   body.set("csrfmiddlewaretoken", composer.querySelector('[name="csrfmiddlewaretoken"]').value);
   body.set("text", text);
+  const say = composer.querySelector('[name="say"]:checked');
+  if (say) body.set("say", say.value);
   button.disabled = true;
   try {
     const page = await fetchPage(composer.action, composer.closest("#pane") ? { "HX-Target": "pane" } : {}, body);
@@ -25,13 +28,21 @@ async function send(button, composer) {
     tell(composer, "");
     if (place.isConnected) take(place, page);
   } catch {
-    tell(composer, "It could not be sent. Nothing was recorded; try again.");
+    tell(composer, gettext("It could not be sent. Nothing was recorded; try again."));
   } finally {
     button.disabled = false;
   }
 }
 
+// The button says what it will do with what was written.
+function label(radio) {
+  const button = radio.closest("[data-composer]").querySelector("[data-remark]");
+  const words = { "": gettext("Add remark"), ask: gettext("Ask"), tell: gettext("Send") };
+  button.lastChild.textContent = words[radio.value];
+}
+
 export function startRemarks() {
+  document.addEventListener("change", (event) => event.target.matches?.('[name="say"]') && label(event.target));
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-remark]");
     const composer = button?.closest("[data-composer]");
