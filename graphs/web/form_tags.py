@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import template
@@ -10,6 +11,12 @@ from graphs.models import Decision
 from graphs.web.forms import masked
 
 register = template.Library()
+
+
+@register.filter
+def as_ascii(text: str) -> str:
+    """A text as JSON of plain characters, for scripts: an attribute holds no mark that turns what is read (S04)."""
+    return json.dumps(text)
 
 
 @register.filter

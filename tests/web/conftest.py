@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.http import HttpResponse
+from django.template.loader import render_to_string
 from django.test import Client
 
 from graphs.actions import threads
 from graphs.models import Interrupt as InterruptRow
 from graphs.models import Thread
+from graphs.web.forms import Field
+from graphs.web.forms.changing import changes
 from tests.actions import graphs
 from tests.actions.conftest import Asked
 from tests.people import People, invite
@@ -63,3 +66,8 @@ def text_of(answer: HttpResponse) -> str:
 def form_of(row: InterruptRow, act: str, **fields: Any) -> dict[str, Any]:
     """A decision form as the page would send it."""
     return {"act": act, "version": row.version, "digest": row.digest, "key": "a" * 32, "comment": "", **fields}
+
+
+def html_of(form: Field, **more: Any) -> str:
+    """A form as its page shows it."""
+    return render_to_string("forms/_body.html", {"field": form, "changes": changes(form), **more})

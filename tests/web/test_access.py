@@ -24,21 +24,23 @@ OPEN_TO_ALL = {"favicon", "login", "theme"}
 ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
 VIEWS = {"view_change", "view_delete"}
+REVIEWED = {"review_comment", "review_undo", "review_look"}
 POSTED = (
     STEERED
     | ATTENTION
     | VIEWS
-    | {"view_save", "preferences", "trust_revoke", "review_comment", "thread_comment", "theme", "logout"}
+    | REVIEWED
+    | {"view_save", "preferences", "trust_revoke", "thread_comment", "theme", "logout"}
 )
 #: Pages of one object, which strangers must not tell from a missing one.
 OF_ONE = (
     STEERED
     | ATTENTION
     | VIEWS
+    | REVIEWED
     | {
         "trust_revoke",
         "review",
-        "review_comment",
         "review_payload",
         "thread",
         "thread_fork",

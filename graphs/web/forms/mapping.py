@@ -218,7 +218,8 @@ def _array(field: Field, schema: Mapping[str, Any], root: Root, depth: int) -> N
 
 def _plain(items: Mapping[str, Any]) -> bool:
     """Whether a line of text holds an item: no input of another kind would be better for it."""
-    if items.get("type") not in SCALARS or {"const", "writeOnly", "contentEncoding"} & set(items):
+    kind = items.get("type")
+    if not isinstance(kind, str) or kind not in SCALARS or {"const", "writeOnly", "contentEncoding"} & set(items):
         return False
     form, most = str(items.get("format")), items.get("maxLength")
     return WIDGETS.get(form, "text") == "text" and not (isinstance(most, int) and most > LONG_TEXT)

@@ -76,7 +76,11 @@ def _faithful(field: Field) -> bool:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Equal as JSON, where 2 and 2.0 are one number but 1 and true are two values."""
+    """Equal as JSON, where 2 and 2.0 are one number at any depth, but 1 and true are two values."""
     if type(one) in (int, float) and type(other) in (int, float):
         return bool(one == other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
