@@ -117,7 +117,7 @@ def start_refund(tab: Tab, order: str, amount: str = "75.50") -> str:
     """Start a refund by the form, and return the address of its thread."""
     page = tab.go("/launch/refund")
     page.get_by_label("Order number").fill(order)
-    page.get_by_label("Amount").fill(amount)
+    page.get_by_label("Amount", exact=True).fill(amount)
     page.get_by_label("Customer e-mail").fill("kim@example.org")
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/threads/*")
