@@ -167,7 +167,7 @@ def may_view(user: User | AnonymousUser, obj: Any) -> bool:
     if isinstance(obj, Trust):
         return Trust.objects.visible_to(user).filter(pk=obj.pk).exists()
     if isinstance(obj, ApprovalQueue):
-        return operates(user) or ApprovalQueue.objects.of(user).filter(pk=obj.pk).exists()
+        return ApprovalQueue.objects.visible_to(user).filter(pk=obj.pk).exists()
     return False
 
 

@@ -31,6 +31,11 @@ class Right(models.TextChoices):
 class ApprovalQueueQuerySet(models.QuerySet["ApprovalQueue"]):
     """Reads of queues by membership."""
 
+    def visible_to(self, user: User | AnonymousUser) -> ApprovalQueueQuerySet:
+        """Queues this person belongs to in any way; all for operators and those who administer every queue."""
+        everywhere = ("graphs.operate_thread", "graphs.change_approvalqueue")
+        return self if any(user.has_perm(one) for one in everywhere) else self.of(user)
+
     def of(self, user: User | AnonymousUser, *rights: Right) -> ApprovalQueueQuerySet:
         """Queues in which this person holds one of `rights`, directly, by group, or to decide in another's place by a
         delegation that counts now; any right where none is named."""

@@ -9,8 +9,9 @@ export function startTheme() {
     document.dispatchEvent(new Event("sayso:theme"));
     for (const button of form.querySelectorAll("button"))
       button.setAttribute("aria-pressed", String(button.value === theme));
+    // Outlives the page: whoever goes on at once still has the theme, and the cookie's rules stay the server's.
     const body = new FormData(form);
     body.set("theme", theme);
-    await fetch(form.action, { method: "POST", body, redirect: "manual" }).catch(() => {});
+    await fetch(form.action, { method: "POST", body, redirect: "manual", keepalive: true }).catch(() => {});
   });
 }

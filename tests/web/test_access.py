@@ -46,6 +46,7 @@ OF_ONE = (
         "thread_fork",
         "thread_words",
         "thread_comment",
+        "queue",
     }
 )
 #: Pages for fewer people than may see their object.
@@ -58,7 +59,9 @@ def address(pattern: URLPattern, asked: Asked | None = None) -> str:
     path = str(pattern.pattern)
     return "/" + path.replace("<uuid:interrupt_id>", str(question)).replace("<uuid:uid>", str(thread)).replace(
         "<str:graph_id>", "refund"
-    ).replace("<uuid:pk>", str(uuid4())).replace("<int:pk>", "4321")
+    ).replace("<slug:slug>", "finance" if asked else "nowhere").replace("<uuid:pk>", str(uuid4())).replace(
+        "<int:pk>", "4321"
+    )
 
 
 def test_every_page_is_in_this_table() -> None:
