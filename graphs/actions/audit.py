@@ -86,7 +86,7 @@ def verify(exported: Head | None = None) -> Verdict:
 
     Without an exported head a chain cut off at its end, head row included, looks whole: that is why heads are exported.
     """
-    last = Head(0, GENESIS)
+    last, began = Head(0, GENESIS), head()
     matched = exported is None or exported.seq == 0
     for entry in AuditEntry.objects.order_by("seq").iterator(chunk_size=1000):
         problem = fault(entry, last)
@@ -96,7 +96,7 @@ def verify(exported: Head | None = None) -> Verdict:
         if problem:
             return Verdict(False, last.seq, last.seq + 1, problem)
         last = Head(entry.seq, entry.digest)
-    return ending(last, head(), exported if not matched else None)
+    return ending(last, began, head(), exported if not matched else None)
 
 
 def fault(entry: AuditEntry, last: Head) -> str:
@@ -109,9 +109,11 @@ def fault(entry: AuditEntry, last: Head) -> str:
     return ""
 
 
-def ending(last: Head, stored: Head, unmatched: Head | None) -> Verdict:
-    if stored != last:
-        return Verdict(False, last.seq, last.seq + 1, f"entries {last.seq + 1} to {stored.seq} are missing")
+def ending(last: Head, began: Head, stored: Head, unmatched: Head | None) -> Verdict:
+    """Whether the walk came to the head. Others append meanwhile: it ends between the heads before and after it."""
+    missing = max(began, stored, key=lambda one: one.seq) if last.seq < began.seq else stored
+    if not began.seq <= last.seq <= stored.seq or any(one.seq == last.seq and one != last for one in (began, stored)):
+        return Verdict(False, last.seq, last.seq + 1, f"entries {last.seq + 1} to {missing.seq} are missing")
     if unmatched:
         return Verdict(
             False, last.seq, last.seq + 1, f"entries {last.seq + 1} to {unmatched.seq}, the exported head, are missing"
@@ -136,7 +138,13 @@ def sign(entry: AuditEntry) -> str:
     return hmac.new(chain_key(secret), canonical.dumps(content), hashlib.sha256).hexdigest()
 
 
+def seal(purpose: str, content: bytes) -> str:
+    """The signature of a document that leaves the installation; one of another purpose is another signature."""
+    secret = settings.SAYSO_AUDIT_KEY or settings.SECRET_KEY
+    return hmac.new(chain_key(secret, f"sayso {purpose} 1"), content, hashlib.sha256).hexdigest()
+
+
 @cache
-def chain_key(secret: str) -> bytes:
+def chain_key(secret: str, purpose: str = "sayso audit chain 1") -> bytes:
     """A key of its own, so that nothing else signed with the installation's secret can be passed off as an entry."""
-    return hmac.new(secret.encode(), b"sayso audit chain 1", hashlib.sha256).digest()
+    return hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).digest()

@@ -2,16 +2,64 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
+from django.db.models.functions import Cast
+from django.db.models.sql.compiler import SQLCompiler
 from django.utils import timezone
 
 from graphs.models.append_only import AppendOnly, AppendOnlyQuerySet
 from graphs.models.fields import JSONTextField
 
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+
+class Spelled(Cast):
+    """A UUID column as people and the audit spell it, with its dashes; SQLite keeps none."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(column, models.TextField())
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **extra: Any) -> Any:
+        """The expression for SQLite."""
+        column, params = compiler.compile(self.source_expressions[0])
+        parts = " || '-' || ".join(f"substr({column}, {at}, {size})" for at, size in PARTS)
+        return f"({parts})", [*params] * len(PARTS)
+
+
+#: Where the parts of a UUID begin, and how long each is.
+PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+
+
+#: The tables whose rows belong to a queue: name, the column that the audit names them by, and the way to the queue.
+OF_QUEUE = (
+    ("Interrupt", "pk", "queue__slug"),
+    ("Thread", "uid", "interrupts__queue__slug"),
+    ("Trust", "pk", "queue__slug"),
+)
+
 
 class AuditEntryQuerySet(AppendOnlyQuerySet["AuditEntry"]):
     """Reads of the audit chain."""
+
+    def visible_to(self, user: User | AnonymousUser) -> AuditEntryQuerySet:
+        """The whole chain for auditors and operators, and nothing of it for anybody else."""
+        whole = ("graphs.view_auditentry", "graphs.operate_thread")
+        return self if user.is_active and any(user.has_perm(one) for one in whole) else self.none()
+
+    def of_queue(self, slug: str) -> AuditEntryQuerySet:
+        """What concerns one queue: itself, its questions, the threads that asked in it and the trust given in it."""
+        about = Q(object_type="queue", object_id=slug)
+        for name, column, queue in OF_QUEUE:
+            rows = apps.get_model("graphs", name)._default_manager.filter(**{queue: slug})
+            named = rows.order_by().annotate(spelled=Spelled(column)).values("spelled")
+            about |= Q(object_type=name.lower(), object_id__in=named)
+        return self.filter(about)
 
     def about(self, object_type: str, object_id: str) -> AuditEntryQuerySet:
         """What was recorded of one object, oldest first."""

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.shortcuts import render
 from django.utils.functional import SimpleLazyObject
 
+from graphs import permissions
 from graphs.web import listing
 
 #: Counting stops here; a badge shows "999+".
@@ -41,6 +42,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "layout": "layouts/parts.html" if wants_parts(request) else "layouts/page.html",
         "open_count": SimpleLazyObject(lambda: open_count(request)),
         "theme": theme(request),
+        "may_audit": SimpleLazyObject(lambda: permissions.can(request.user, "audit")),
     }
 
 

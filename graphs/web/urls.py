@@ -9,6 +9,7 @@ from django.urls import path
 from graphs.web import (
     appearance,
     assignments,
+    audit,
     bulk,
     checkpoints,
     decisions,
@@ -57,6 +58,9 @@ urlpatterns = [
     path("queues", queues.queues, name="queues"),
     path("queues/<slug:slug>", queues.queue, name="queue"),
     path("decisions", decisions.decisions, name="decisions"),
+    path("audit", audit.audit, name="audit"),
+    path("audit/verify", audit.verify, name="audit_verify"),
+    path("audit/export", audit.export, name="audit_export"),
     path("trust", trust.trusted, name="trust"),
     path("trust/<uuid:pk>/revoke", trust.revoke, name="trust_revoke"),
     path("favicon.ico", appearance.favicon, name="favicon"),

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OPEN_TO_ALL = {"favicon", "login", "theme"}
 ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
+AUDITED = {"audit_verify", "audit_export"}
 VIEWS = {"view_change", "view_delete"}
 REVIEWED = {"review_comment", "review_undo", "review_look"}
 POSTED = (
@@ -30,6 +31,7 @@ POSTED = (
     | ATTENTION
     | VIEWS
     | REVIEWED
+    | AUDITED
     | {"view_save", "preferences", "trust_revoke", "thread_comment", "theme", "logout"}
 )
 #: Pages of one object, which strangers must not tell from a missing one.
@@ -50,7 +52,7 @@ OF_ONE = (
     }
 )
 #: Pages for fewer people than may see their object.
-FOR_FEW = {"thread_fork"}
+FOR_FEW = {"thread_fork", "audit"}
 
 
 def address(pattern: URLPattern, asked: Asked | None = None) -> str:
