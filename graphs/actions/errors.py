@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from graphs.engine import errors as engine
@@ -33,6 +34,14 @@ class AlreadyVoted(Refused):
 
 class PolicyChanged(Refused):
     """The queue's policy changed after the question was opened; read what now counts and send it again."""
+
+
+class Overtaken(Refused):
+    """Another version of the policy is in force than the one that was edited; it says whose and since when."""
+
+    def __init__(self, version: int, author: str = "", at: datetime | None = None) -> None:
+        super().__init__(f"{author or 'The system'} put version {version} in force after you opened this.")
+        self.version, self.author, self.at = version, author, at
 
 
 class AlreadyDecided(Refused):
@@ -90,6 +99,7 @@ STATUS: Mapping[type[Exception], int] = {
     ProofNeeded: 403,
     AlreadyVoted: 409,
     PolicyChanged: 409,
+    Overtaken: 409,
     NotFound: 404,
     engine.UnknownThread: 404,
     AlreadyDecided: 409,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -12,11 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from graphs import permissions
-from graphs.models import ApprovalQueue, Conversation, Interrupt, QueueMembership, QueuePolicy, Right, Thread
+from graphs.actions import policies
+from graphs.models import ApprovalQueue, Interrupt, QueueMembership, QueuePolicy, Right
 from graphs.models.clock import Now
 from graphs.permissions import can
-from graphs.policies import policy as policies
-from graphs.policies import quorum, wording
+from graphs.policies import wording
 from graphs.web.people import display_name, person
 from graphs.web.shell import page
 
@@ -59,7 +58,7 @@ def shown(request: HttpRequest, found: ApprovalQueue, status: int = 200, **more:
         "nav": "queues",
         "queue": found,
         "people": by_right(found),
-        "stuck": undecidable(found),
+        "stuck": policies.undecidable(found, found.policy_spec),
         "policy": wording.worded(found.policy_spec),
         "versions": list(found.policies.order_by("-version")[:MOST_VERSIONS]),
         "compared": compared(request, found),
@@ -115,13 +114,6 @@ def named(row: QueueMembership) -> dict[str, Any]:
         return {"name": row.group.name, "group": True, "away": False}
     assert row.user is not None
     return {"name": display_name(row.user), "group": False, "away": not row.user.is_active}
-
-
-def undecidable(found: ApprovalQueue) -> str:
-    """Why nobody, or too few, could decide a question that somebody outside of the team asks; empty where they can."""
-    policy = policies.parse(found.policy_spec)
-    asked = Interrupt(queue=found, thread=Thread(conversation=Conversation()))
-    return quorum.why_not(policy, len(list(islice(permissions.able(asked), policy.quorum))))
 
 
 def compared(request: HttpRequest, found: ApprovalQueue) -> dict[str, Any] | None:

@@ -1,0 +1,145 @@
+"""Queues' policies: a change is a version of its own, saved only over the one that its editor was opened at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from django.db import connection, transaction
+
+from graphs import permissions
+from graphs.actions import audit, deadlines
+from graphs.actions.actors import actor_id, actor_name
+from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, Overtaken
+from graphs.models import ApprovalQueue, Conversation, Interrupt, QueuePolicy, Thread
+from graphs.policies import checking, quorum, wording
+from graphs.policies import policy as policies
+
+if TYPE_CHECKING:
+    from graphs.actions.actors import Person
+
+LONGEST_NOTE = 300
+#: The document is read with its queue, at every question that opens.
+MOST_BYTES = 64 * 1024
+BUILT_IN = "the built-in policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A policy as its editor sends it: the document, the version that it was opened at, and why it changes."""
+
+    spec: Mapping[str, Any]
+    base: int
+    note: str
+
+
+def save(actor: Person, queue: ApprovalQueue, edited: Edited, *, channel: str = "form") -> QueuePolicy:
+    """Put a new version of a queue's policy in force; open questions get its risk and times (S01).
+
+    Raises NotFound, NotAllowed, InputInvalid with the place of each problem, Overtaken where another version came
+    first.
+    """
+    allowed(actor, queue)
+    with transaction.atomic():
+        now = latest(queue, edited.base)
+        require(actor, now, edited)
+        version = enforced(actor, now, edited, channel)
+    # In transactions of its own: what is more than one sweep's worth, the clock does within seconds.
+    deadlines.refresh_judged()
+    return version
+
+
+def allowed(actor: Person, queue: ApprovalQueue) -> None:
+    ruling = permissions.ruling(actor, "administer", queue)
+    if ruling:
+        return
+    if permissions.can(actor, "view", queue):
+        raise NotAllowed(ruling.reason)
+    raise NotFound("There is no such queue.")
+
+
+def latest(queue: ApprovalQueue, base: int) -> ApprovalQueue:
+    """The queue as it is now, if its policy is still the one that was edited. Raises Overtaken, who came first."""
+    now = ApprovalQueue.objects.get(pk=queue.pk)
+    if now.policy_version != base:
+        raise overtaken(now)
+    return now
+
+
+def overtaken(now: ApprovalQueue) -> Overtaken:
+    row = QueuePolicy.objects.filter(queue=now, version=now.policy_version).first()
+    return Overtaken(now.policy_version, row.author_name if row else "", row.created_at if row else None)
+
+
+def enforced(actor: Person, now: ApprovalQueue, edited: Edited, channel: str) -> QueuePolicy:
+    """The compare-and-set itself, with its version and audit entry, within the caller's transaction."""
+    assert connection.in_atomic_block
+    number, spec = edited.base + 1, dict(edited.spec)
+    still = ApprovalQueue.objects.filter(pk=now.pk, policy_version=edited.base)
+    if not still.update(policy_version=number, policy_spec=spec):
+        raise overtaken(ApprovalQueue.objects.get(pk=now.pk))
+    version = QueuePolicy.objects.create(
+        queue=now,
+        version=number,
+        spec=spec,
+        note=edited.note.strip(),
+        author_id=actor_id(actor),
+        author_name=actor_name(actor),
+    )
+    facts = {"version": number, "note": version.note, "changed": changed_keys(now.policy_spec, spec)}
+    audit.record(actor, "change_policy", "queue", now.slug, facts, channel)
+    return version
+
+
+def changed_keys(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[str]:
+    return [key for key, _old, _new in wording.differences(before, after)]
+
+
+def require(actor: Person, now: ApprovalQueue, edited: Edited) -> None:
+    """What a document has to be to come into force. Raises InputInvalid."""
+    found = checking.problems(edited.spec) + note_problems(edited.note)
+    found = found or whole_problems(actor, now, edited.spec)
+    if found:
+        raise InputInvalid(found)
+
+
+def note_problems(note: str) -> list[tuple[str, str]]:
+    if not note.strip():
+        return [("/note", "say in a few words why it changes: the history shows it")]
+    too_long = len(note.strip()) > LONGEST_NOTE or "\x00" in note
+    return [("/note", f"must be text of at most {LONGEST_NOTE} characters")] if too_long else []
+
+
+def whole_problems(actor: Person, now: ApprovalQueue, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with a document whose every key is right."""
+    if len(orjson.dumps(spec)) > MOST_BYTES:
+        return [("", f"is too long: at most {MOST_BYTES // 1024} KiB of JSON")]
+    if not changed_keys(now.policy_spec, spec):
+        return [("", "says the same as the policy in force")]
+    found = [("/escalate_to", why) for why in [unreachable(actor, now, spec)] if why]
+    why = undecidable(now, spec)
+    return [*found, ("/quorum", why)] if why else found
+
+
+def unreachable(actor: Person, now: ApprovalQueue, spec: Mapping[str, Any]) -> str:
+    """Why questions cannot move to the queue that a document names. One that this person does not see is as good as
+    missing, unless the policy names it already (S02)."""
+    slug = spec.get("escalate_to") or ""
+    if not slug or slug == policies.parse(now.policy_spec).escalate_to:
+        return ""
+    if slug == now.slug:
+        return "name another queue than this one"
+    seen = ApprovalQueue.objects.visible_to(actor).filter(slug=slug).exists()
+    return "" if seen else f"there is no queue {slug!r} that you may see"
+
+
+def undecidable(queue: ApprovalQueue, spec: Mapping[str, Any] | None) -> str:
+    """Why nobody, or too few, could decide a question that somebody outside of the team asks, if this were the queue's
+    policy; empty where they can."""
+    policy = policies.parse(spec)
+    there = ApprovalQueue(pk=queue.pk, slug=queue.slug, title=queue.title, policy_spec=spec)
+    asked = Interrupt(queue=there, thread=Thread(conversation=Conversation()))
+    return quorum.why_not(policy, len(list(islice(permissions.able(asked), policy.quorum))))
