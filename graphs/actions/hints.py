@@ -19,9 +19,18 @@ def question_changed(thread: Thread, interrupt_id: str, queue_id: int, seq: int)
     """A question opened, closed or changed: its queue's inboxes, its requester and its thread's pages."""
     data = {"queue": queue_id, "seq": seq, "thread": str(thread.uid), "interrupt": interrupt_id}
     return [
-        outbox.hint([f"queue.{queue_id}", OPERATORS, *requester_group(thread)], {"topic": "inbox", **data}),
+        outbox.hint(team(thread, queue_id), {"topic": "inbox", **data}),
         outbox.hint([thread_group(thread.uid)], {"topic": "thread", **data}),
     ]
+
+
+def audience(thread: Thread, queue_id: int) -> list[str]:
+    """The groups of all who may be shown this question: sockets forward only what their person may see."""
+    return [*team(thread, queue_id), thread_group(thread.uid)]
+
+
+def team(thread: Thread, queue_id: int) -> list[str]:
+    return [f"queue.{queue_id}", OPERATORS, *requester_group(thread)]
 
 
 def thread_changed(thread: Thread) -> list[OutboxMessage]:

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any
+from uuid import UUID
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -17,6 +18,7 @@ from redis import RedisError
 
 from graphs.live import rights
 from graphs.live.hints import Hint, Pending, clean
+from graphs.live.looking import Look
 
 SIGNED_OUT = 4401
 RIGHTS_CHANGED = 4403
@@ -40,6 +42,7 @@ class HintConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.accept()
         self.joined: frozenset[str] = frozenset()
         self.watched: OrderedDict[str, None] = OrderedDict()
+        self.looks = Look(self.channel_name)
         self.pending = Pending()
         self.flusher: asyncio.Task[None] | None = None
         self.pulse: asyncio.Task[None] | None = None
@@ -79,6 +82,7 @@ class HintConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         for task in (self.flusher, self.pulse):
             if task is not None and task is not asyncio.current_task():
                 task.cancel()
+        await self.look_away()
         groups = [*self.joined, *(thread_group(uid) for uid in self.watched)]
         self.joined = frozenset()
         for group in groups:
@@ -149,27 +153,40 @@ class HintConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             if allowed is None:
                 return
             taken = self.pending.take()
-            seen = await database_sync_to_async(rights.visible)(
-                allowed.user, [hint["thread"] for hint in taken if "thread" in hint]
-            )
-            for hint in taken:
-                if "thread" not in hint or hint["thread"] in seen:
-                    await self.say(hint)
+            for hint in await database_sync_to_async(rights.forwarded)(allowed.user, taken):
+                await self.say(hint)
 
     async def say(self, data: Hint) -> None:
         await self.send(text_data=json.dumps(data, separators=(",", ":")))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """All that a page may ask is to watch a thread, and each time anew it is asked whether it may."""
+        """A page may ask to watch a thread, and say which question it looks at; each time anew it is asked whether it
+        may."""
         try:
             asked = json.loads(text_data) if text_data and len(text_data) <= LONGEST_MESSAGE else None
         except ValueError:
             asked = None
-        uid = rights.parsed(asked.get("watch")) if isinstance(asked, dict) and set(asked) == {"watch"} else None
-        if uid is None:
+        word, text = next(iter(asked.items())) if isinstance(asked, dict) and len(asked) == 1 else ("", None)
+        uid = rights.parsed(text)
+        if word == "watch" and uid is not None:
+            await self.watch(str(uid))
+        elif word == "look" and (uid is not None or text == ""):
+            await self.or_close(self.look_at(uid))
+        else:
             await self.close(BAD_MESSAGE)
+
+    async def look_at(self, question: UUID | None) -> None:
+        """What cannot be seen is answered as what is not there: not at all."""
+        allowed = await self.still_allowed()
+        if allowed is not None:
+            await database_sync_to_async(self.looks.turn)(allowed.user, question)
+
+    async def look_away(self) -> None:
+        try:
+            await database_sync_to_async(self.looks.away)()
+        except DatabaseError:
+            # It ends by itself a little later.
             return
-        await self.watch(str(uid))
 
     async def watch(self, uid: str) -> None:
         allowed = await self.still_allowed()

@@ -7,7 +7,7 @@ from typing import Any
 
 #: Keys a frame may have, with the type of each; whatever else a message holds stays here.
 KEYS: Mapping[str, type] = {"topic": str, "queue": int, "seq": int, "thread": str, "interrupt": str}
-TOPICS = {"inbox", "thread", "words"}
+TOPICS = {"inbox", "thread", "words", "presence"}
 LONGEST = 64
 #: More different hints than this at once say no more than "look again".
 MOST_PENDING = 40
@@ -33,7 +33,8 @@ class Pending:
         return bool(self._hints)
 
     def add(self, hint: Hint) -> None:
-        key = (hint["topic"], hint.get("queue"), hint.get("thread"))
+        about = hint.get("interrupt") if hint["topic"] == "presence" else None
+        key = (hint["topic"], hint.get("queue"), hint.get("thread"), about)
         if len(self._hints) >= MOST_PENDING and key not in self._hints:
             self._hints = {("inbox",): {"topic": "inbox"}, ("thread",): {"topic": "thread"}}
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import SimpleNamespace
@@ -13,7 +13,8 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.auth.models import User
 
-from graphs.models import ApprovalQueue, Thread
+from graphs.live.hints import Hint
+from graphs.models import ApprovalQueue, Interrupt, Thread
 from graphs.permissions import operates
 
 
@@ -47,6 +48,21 @@ def visible(user: User, uids: Iterable[str]) -> set[str]:
     """Which of these threads this person may see now; unknown and foreign ones look alike."""
     wanted = {found for uid in uids if (found := parsed(uid)) is not None}
     return {str(uid) for uid in Thread.objects.visible_to(user).filter(uid__in=wanted).values_list("uid", flat=True)}
+
+
+def forwarded(user: User, hints: Sequence[Hint]) -> list[Hint]:
+    """Those of these hints that this person may hear now. Of a thread's question one may hear less than of the thread:
+    who looks at it is for those who may see the question itself."""
+    seen = visible(user, [hint["thread"] for hint in hints if "thread" in hint])
+    asked = {found for hint in hints if hint["topic"] == "presence" if (found := parsed(hint.get("interrupt")))}
+    rows = Interrupt.objects.visible_to(user).filter(pk__in=asked) if asked else Interrupt.objects.none()
+    known = {str(pk) for pk in rows.values_list("pk", flat=True)}
+    return [
+        hint
+        for hint in hints
+        if ("thread" not in hint or hint["thread"] in seen)
+        and (hint["topic"] != "presence" or hint.get("interrupt") in known)
+    ]
 
 
 def parsed(text: object) -> uuid.UUID | None:
