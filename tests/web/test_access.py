@@ -49,10 +49,11 @@ OF_ONE = (
         "thread_words",
         "thread_comment",
         "queue",
+        "queue_policy",
     }
 )
 #: Pages for fewer people than may see their object.
-FOR_FEW = {"thread_fork", "audit"}
+FOR_FEW = {"thread_fork", "audit", "queue_policy"}
 
 
 def address(pattern: URLPattern, asked: Asked | None = None) -> str:
