@@ -1,4 +1,5 @@
-// What fresh HTML gets: tabs out of sections, text areas that grow, date-times with a picker.
+// What fresh HTML gets: tabs out of sections, text areas that grow, choices with a search, date-times with a calendar.
+import { givePickers } from "./pickers.js";
 import { showTimes } from "./times.js";
 import { gettext } from "./words.js";
 
@@ -66,6 +67,7 @@ export function enhance(root) {
   for (const box of root.querySelectorAll("[data-tabs]")) makeTabs(box);
   for (const area of root.querySelectorAll("textarea[data-grow]")) grow(area);
   for (const button of root.querySelectorAll("[data-keys], [data-copy]")) button.hidden = false;
+  givePickers(root);
   showTimes(root);
 }
 

@@ -13,6 +13,7 @@ from tests.processes.installation import Installation
 PASSWORD = "a long enough one"
 SIZES = {360: 640, 768: 1024, 1440: 900}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+GRAPHS = ",".join(f"tests.browser.{name}" for name in ("definitions", "talker", "desk", "buyer"))
 
 expect.set_options(timeout=30_000)
 
@@ -26,9 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """`up` in an empty folder, with the demo's people and threads: what a stranger has after two commands."""
-    found = Installation(
-        tmp_path_factory.mktemp("browser"), SAYSO_GRAPHS="tests.browser.definitions,tests.browser.talker"
-    )
+    found = Installation(tmp_path_factory.mktemp("browser"), SAYSO_GRAPHS=GRAPHS)
     try:
         found.start()
         found.manage("demo", "--password", PASSWORD, check=True)
@@ -68,7 +67,7 @@ class Tab:
 
     def note(self, message: ConsoleMessage) -> None:
         # A refusal that a test provokes is logged by the browser itself, as is a socket that lost its server.
-        expected = ("status of 4", "WebSocket", "net::ERR", "status of 503")
+        expected = ("status of 4", "WebSocket", "net::ERR", "status of 503", "htmx:sendError", "htmx:afterRequest")
         if message.type in ("error", "warning") and not any(text in message.text for text in expected):
             self.complaints.append(f"{message.type}: {message.text}")
 

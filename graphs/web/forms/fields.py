@@ -126,7 +126,7 @@ class Field:
     @property
     def long(self) -> bool:
         """Wide widgets take the whole line; short ones stand side by side."""
-        return self.widget in {"textarea", "lines", "json", "radio", "checks", "file"} | BARE | NESTS
+        return self.widget in {"textarea", "lines", "json", "radio", "checks", "file", "datetime"} | BARE | NESTS
 
     @property
     def searchable(self) -> bool:

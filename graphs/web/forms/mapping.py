@@ -207,7 +207,8 @@ def _array(field: Field, schema: Mapping[str, Any], root: Root, depth: int) -> N
         several.tuple_(field, schema, root, depth, build_field)
     elif found := choices(items):
         field.widget, field.kind, field.options = "checks", "choices", options_of(found)
-        field.hint = several.counted(schema)
+        # Nothing can be ticked twice.
+        field.hint = several.counted({**schema, "uniqueItems": False})
     elif _plain(items):
         field.widget, field.kind, field.item = "lines", "one a line", str(items["type"])
         each = {"string": "one entry a line", "boolean": "true or false, one a line"}
