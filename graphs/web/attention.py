@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from graphs.models import Interrupt, Snooze, Watch
 from graphs.permissions import able, can
+from graphs.web import news
 from graphs.web.assignments import SPANS
 
 #: Names that are offered for a hand-over; others can be typed.
@@ -19,6 +20,7 @@ MOST_OFFERED = 50
 def around(user: User, interrupt: Interrupt, here: str) -> dict[str, Any]:
     """What the head of a question's page shows of people; `here` is where their buttons lead back to."""
     watches = Watch.objects.filter(interrupt=interrupt).aggregate(all=Count("pk"), own=Count("pk", filter=Q(user=user)))
+    news.note_present(user, [interrupt])
     may_assign = interrupt.is_waiting and can(user, "assign", interrupt)
     return {
         "here": here,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from graphs.actions import preferences
 from graphs.models import ApprovalQueue, Decision, Interrupt, SavedView, Thread
-from graphs.web import dead_parts, listing, rails
+from graphs.web import dead_parts, listing, news, rails
 from graphs.web.people import person
 from graphs.web.review import opened, review_context
 from graphs.web.shell import page
@@ -52,6 +52,7 @@ def shown(
         lost = _("This saved view was deleted or is no longer shared with you. Here is everything that waits for you.")
     found = listing.page(user, wanted, queues)
     mark(found.rows, queues)
+    news.note_present(user, found.rows)
     context: dict[str, Any] = {
         "nav": "inbox",
         "wanted": wanted,

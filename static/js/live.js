@@ -1,4 +1,6 @@
 // The doorbell: a socket that carries hints only. What it says is fetched from the pages; when it is silent, they are polled.
+import { startLooking } from "./looking.js";
+
 const LEAST = 500,
   MOST = 30000,
   POLL = 10000,
@@ -31,7 +33,8 @@ function show(state) {
 
 // Hints that come together become one refresh each.
 function hint(data) {
-  queued.set(`${data.topic}.${data.thread ?? ""}`, data);
+  const about = data.topic === "presence" ? data.interrupt : data.thread;
+  queued.set(`${data.topic}.${about ?? ""}`, data);
   timer ||= setTimeout(() => {
     timer = 0;
     const all = [...queued.values()];
@@ -48,10 +51,15 @@ function pollEvery(period) {
   poll = setInterval(() => document.hidden || emit("sayso:resync"), period);
 }
 
+function send(message) {
+  const open = socket?.readyState === WebSocket.OPEN;
+  if (open) socket.send(JSON.stringify(message));
+  return open;
+}
+
 export function watch() {
   const uids = new Set([...document.querySelectorAll("[data-thread]")].map((one) => one.dataset.thread));
-  if (socket?.readyState !== WebSocket.OPEN) return;
-  for (const uid of uids) socket.send(JSON.stringify({ watch: uid }));
+  for (const uid of uids) send({ watch: uid });
 }
 
 function lost(event) {
@@ -82,9 +90,10 @@ function connect() {
       show("on");
       pollEvery(SLOW_POLL);
       watch();
+      emit("sayso:hello");
       if (everOpen || document.querySelector("[data-inbox], [data-thread]")) emit("sayso:resync");
       everOpen = true;
-    } else if (["inbox", "thread", "words"].includes(data.topic)) {
+    } else if (["inbox", "thread", "words", "presence"].includes(data.topic)) {
       hint(data);
     }
   });
@@ -95,5 +104,6 @@ export function startLive() {
   if (!document.querySelector("[data-live]")) return;
   show("starting");
   document.addEventListener("sayso:watch", watch);
+  startLooking(send);
   connect();
 }

@@ -7,6 +7,8 @@ const known = new WeakMap();
 function essence(part) {
   const copy = part.cloneNode(true);
   for (const one of copy.querySelectorAll('input[name="csrfmiddlewaretoken"], input[name="key"]')) one.remove();
+  // Who looks comes and goes without the part being another one.
+  for (const one of copy.querySelectorAll("[data-looking]")) one.replaceChildren();
   for (const time of copy.querySelectorAll("time")) {
     time.textContent = "";
     time.removeAttribute("title");
@@ -167,7 +169,7 @@ function refreshBadge() {
 export function startParts() {
   remember();
   document.addEventListener("sayso:hint", (event) => {
-    if (event.detail.topic === "words") return;
+    if (["words", "presence"].includes(event.detail.topic)) return;
     const brought = refreshThread(event.detail.thread);
     if (!brought && event.detail.topic === "inbox") refreshBadge();
   });
