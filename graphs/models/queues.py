@@ -36,6 +36,11 @@ class ApprovalQueueQuerySet(models.QuerySet["ApprovalQueue"]):
         everywhere = ("graphs.operate_thread", "graphs.change_approvalqueue")
         return self if any(user.has_perm(one) for one in everywhere) else self.of(user)
 
+    def overseen_by(self, user: User | AnonymousUser) -> ApprovalQueueQuerySet:
+        """Queues whose numbers this person is shown: those that they administer; all for operators."""
+        everywhere = ("graphs.operate_thread", "graphs.change_approvalqueue")
+        return self if any(user.has_perm(one) for one in everywhere) else self.of(user, Right.ADMINISTER)
+
     def of(self, user: User | AnonymousUser, *rights: Right) -> ApprovalQueueQuerySet:
         """Queues in which this person holds one of `rights`, directly, by group, or to decide in another's place by a
         delegation that counts now; any right where none is named."""

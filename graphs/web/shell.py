@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.utils.functional import SimpleLazyObject
 
 from graphs import permissions
+from graphs.models import ApprovalQueue
 from graphs.web import listing
 
 #: Counting stops here; a badge shows "999+".
@@ -42,6 +43,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "layout": "layouts/parts.html" if wants_parts(request) else "layouts/page.html",
         "open_count": SimpleLazyObject(lambda: open_count(request)),
         "theme": theme(request),
+        # One look at the memberships, and only where a whole page is made.
+        "may_oversee": SimpleLazyObject(lambda: ApprovalQueue.objects.overseen_by(request.user).exists()),
         "may_audit": SimpleLazyObject(lambda: permissions.can(request.user, "audit")),
     }
 

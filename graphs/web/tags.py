@@ -157,6 +157,17 @@ def capped(count: int) -> str:
 
 
 @register.filter
+def percent(share: float | None) -> str:
+    """A share between 0 and 1 for people: whole, but never 0 % or 100 % of what is not that; empty without one."""
+    if share is None:
+        return ""
+    whole = round(share * 100)
+    if 0 < share < 1 and whole in (0, 100):
+        return "< 1 %" if whole == 0 else "> 99 %"
+    return f"{whole} %"
+
+
+@register.filter
 def blank(text: str) -> SafeString | str:
     """A dash where there is nothing, with a word for those who listen; any other text as it is."""
     words_of = {"": "blank", "—": "nothing", "empty text": "empty text"}

@@ -53,7 +53,7 @@ OF_ONE = (
     }
 )
 #: Pages for fewer people than may see their object.
-FOR_FEW = {"thread_fork", "audit", "queue_policy"}
+FOR_FEW = {"thread_fork", "audit", "insights", "insights_csv", "queue_policy"}
 
 
 def address(pattern: URLPattern, asked: Asked | None = None) -> str:
