@@ -18,7 +18,7 @@ from graphs.engine.statuses import Outcome
 from graphs.engine.trust import GATE
 from graphs.models import Interrupt, Vote
 from graphs.policies import policy as policies
-from graphs.policies import quorum
+from graphs.policies import quorum, reasons
 from graphs.policies.risk import Level
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def check_policy(actor: Actor, interrupt: Interrupt, given: Given, policy: polic
 
 def reason_needed(interrupt: Interrupt, policy: policies.Policy, no: bool) -> bool:
     """Whether a decision needs words: by the policy, and whatever it says where the risk is high."""
-    return policy.reason == "always" or (policy.reason == "reject" and no) or interrupt.risk >= Level.HIGH
+    return reasons.needed(policy, interrupt.risk, no)
 
 
 def cast(actor: Person, interrupt: Interrupt, given: Given, value: Any, **how: Any) -> Standing:

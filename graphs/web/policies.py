@@ -15,7 +15,7 @@ from graphs.actions import policies as actions
 from graphs.actions.errors import InputInvalid, NotFound, Overtaken, Refused, status_of
 from graphs.models import ApprovalQueue
 from graphs.policies import checking
-from graphs.web import policy_forms
+from graphs.web import policy_forms, simulating
 from graphs.web.forms import Field, Problem, attach, posted_texts, read
 from graphs.web.forms.operating import OP, operate
 from graphs.web.forms.reading import loads
@@ -38,8 +38,8 @@ def policy(request: HttpRequest, slug: str) -> HttpResponse:
         return shown(request, queue, form, queue.policy_version)
     if OP in request.POST:
         return reshaped(request, queue)
-    act = {"document": from_document}.get(request.POST.get("act", ""), save)
-    return act(request, queue)
+    acts = {"document": from_document, "simulate": simulate}
+    return acts.get(request.POST.get("act", ""), save)(request, queue)
 
 
 def form_of(request: HttpRequest, queue: ApprovalQueue, spec: Any = ..., note: str = "") -> Field:
@@ -107,6 +107,19 @@ def save(request: HttpRequest, queue: ApprovalQueue) -> HttpResponse:
     except Refused as error:
         return shown(request, queue, form, base, status_of(error), refusal=str(error), spec=spec)
     return SeeOther(f"{reverse('queue', args=[queue.slug])}?from={base}&to={made.version}#history")
+
+
+def simulate(request: HttpRequest, queue: ApprovalQueue) -> HttpResponse:
+    """What it would have made of the last decisions, above the form as it was typed; nothing is written."""
+    form, spec, problems, _note = typed(request, queue)
+    found = [one for one in problems if one.pointer != f"/{policy_forms.NOTE}"]
+    for one in form.walk():
+        one.problem = ""
+    found = found or [Problem(place, message) for place, message in checking.problems(spec)]
+    if found:
+        return again(request, queue, form, found, base_of(request), spec)
+    told = simulating.simulated(person(request), queue, spec)
+    return shown(request, queue, form, base_of(request), spec=spec, simulated=told)
 
 
 def again(
