@@ -17,8 +17,9 @@ from django.views.decorators.http import require_safe
 from graphs.actions import preferences
 from graphs.models import ApprovalQueue, Decision, Interrupt, SavedView, Thread
 from graphs.web import dead_parts, listing, news, rails
+from graphs.web.opening import opened
 from graphs.web.people import person
-from graphs.web.review import opened, review_context
+from graphs.web.review import review_context
 from graphs.web.shell import page
 
 

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from graphs.actions import comments, decisions, information, looks, undoing
+from graphs.actions import drafts as drafting
 from graphs.actions.errors import AlreadyDecided, InputInvalid, NoLongerOpen, NotFound, Refused, Stale, status_of
 from graphs.engine.errors import AnswerInvalid, PayloadError
 from graphs.models import AuditEntry, Decision, Interrupt
@@ -22,6 +23,7 @@ from graphs.permissions import can
 from graphs.web import (
     asking,
     attention,
+    drafts,
     editing,
     entries,
     guards,
@@ -36,6 +38,7 @@ from graphs.web.definitions import labels, title
 from graphs.web.errors import answers_refusals
 from graphs.web.forms import Problem, posted_texts
 from graphs.web.forms.operating import OP
+from graphs.web.opening import opened
 from graphs.web.people import person
 from graphs.web.reading import facts, pretty
 from graphs.web.shell import SeeOther, page
@@ -55,17 +58,6 @@ class Conflict:
     newer_id: str | None = None
 
 
-def opened(user: User, interrupt_id: uuid.UUID) -> Interrupt:
-    """One question that this person may see; a foreign id is the same as a missing one (S02)."""
-    rows = Interrupt.objects.visible_to(user).select_related(
-        "queue", "task", "thread", "thread__conversation", "assignee"
-    )
-    found = rows.filter(pk=interrupt_id).first()
-    if found is None:
-        raise Http404
-    return found
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 def review(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
     interrupt = opened(person(request), interrupt_id)
@@ -81,6 +73,8 @@ def shown(request: HttpRequest, context: dict[str, Any], status: int = 200) -> H
 def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submission | None = None) -> dict[str, Any]:
     """All that the page and the inbox's pane show of one question."""
     user = person(request)
+    draft = drafts.of(user, interrupt) if submission is None else None
+    submission = submission or (draft.submission if draft else None)
     card = submission.card if submission else asking.card(interrupt, editing.state_of(interrupt))
     value = asking.shown_value(interrupt)
     waiting, guard = interrupt.is_waiting, guards.guard(user, interrupt)
@@ -111,6 +105,7 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "key": submission.key if submission else uuid.uuid4().hex,
         "typed": submission.posted if submission else taken_back(user, interrupt),
         "problems": submission.pairs if submission else [],
+        "draft": draft,
         "decision": decision,
         "receipt": receipt(decision),
         "next_item": next_item(user, interrupt, request),
@@ -180,6 +175,7 @@ def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
         return again(request, interrupt, submission)
     except Refused as error:
         return conflict(request, interrupt, submission, error)
+    drafting.drop(person(request), interrupt)
     query = request.GET.get("from", "")
     return SeeOther(decided_at(interrupt, query))
 

@@ -172,3 +172,26 @@ def test_u21_a_failed_send_leaves_usable_buttons_and_what_was_typed(signed_in: S
     page.unroute(f"**{address}*")
     approve.click()
     expect(page.locator("#receipt")).to_be_visible()
+
+
+def test_a_draft_is_there_again_on_the_next_page_and_can_be_thrown_away(signed_in: SignedIn) -> None:
+    address = start_wish(signed_in("cleo"), "order")
+    ana = signed_in("ana")
+    page = ana.go(address)
+    page.get_by_label("Article, Row 1").fill("AB-1")
+    page.get_by_label("Door code").fill("s3cret")
+    page.get_by_label("Reason, sent with your decision").fill("half a thought")
+    expect(page.locator("[data-draft-text]")).to_contain_text("Draft saved")
+    page.reload()
+    expect(page.get_by_label("Article, Row 1")).to_have_value("AB-1")
+    expect(page.get_by_label("Reason, sent with your decision")).to_have_value("half a thought")
+    expect(page.get_by_label("Door code")).to_have_value("")
+    page.get_by_role("button", name="Discard it").click()
+    expect(page.get_by_label("Reason, sent with your decision")).to_have_value("")
+    # Typed and left at once: the page that goes saves it.
+    page.get_by_label("Article, Row 1").fill("AB-2")
+    page.get_by_role("link", name="Threads").first.click()
+    expect(page.get_by_role("heading", name="Threads")).to_be_visible()
+    page.goto("about:blank")
+    page = ana.go(address)
+    expect(page.get_by_label("Article, Row 1")).to_have_value("AB-2")
