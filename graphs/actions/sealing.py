@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +17,8 @@ from graphs.actions import audit
 
 #: How a manifest is called, by what it is of.
 NAMES = {"evidence pack": "manifest.json", "audit export": "verification.json"}
+#: How a damaged or foreign zip file shows while it is read.
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 
 
 def manifest(purpose: str, facts: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
@@ -22,6 +26,16 @@ def manifest(purpose: str, facts: Mapping[str, Any], files: Mapping[str, str]) -
     content = {"purpose": purpose, **facts, "files": dict(files)}
     signed = {**content, "signature": audit.seal(purpose, canonical(content))}
     return orjson.dumps(signed, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def packed(purpose: str, facts: Mapping[str, Any], files: Mapping[str, bytes], digests: Mapping[str, str]) -> bytes:
+    """The zip of `files`, whose digests are known, with their manifest."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as pack:
+        pack.writestr(NAMES[purpose], manifest(purpose, facts, digests))
+        for name, content in files.items():
+            pack.writestr(name, content)
+    return made.getvalue()
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
@@ -33,7 +47,7 @@ def fault(path: Path | IO[bytes]) -> str:
     try:
         with zipfile.ZipFile(path) as pack:
             return fault_of(pack)
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError) as error:
+    except BROKEN as error:
         return f"it is no whole zip file ({error})"
 
 
@@ -63,7 +77,7 @@ def read(pack: zipfile.ZipFile, name: str) -> dict[str, Any] | None:
         content = orjson.loads(pack.read(name))
         signature, purpose = content.pop("signature"), content["purpose"]
         known = NAMES.get(purpose) == name and isinstance(content["files"], dict)
-    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+    except (ValueError, KeyError, TypeError, AttributeError, *BROKEN):
         return None
     same = isinstance(signature, str) and hmac.compare_digest(signature, audit.seal(purpose, canonical(content)))
     return content if known and same else None
@@ -76,6 +90,6 @@ def digest(pack: zipfile.ZipFile, name: str) -> str:
         with pack.open(name) as file:
             while piece := file.read(1 << 20):
                 found.update(piece)
-    except (zipfile.BadZipFile, EOFError, OSError, RuntimeError):
+    except BROKEN:
         return "unreadable"
     return found.hexdigest()

@@ -25,14 +25,14 @@ ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
 AUDITED = {"audit_verify", "audit_export"}
 VIEWS = {"view_change", "view_delete"}
-REVIEWED = {"review_comment", "review_undo", "review_look", "review_draft"}
+REVIEWED = {"review_comment", "review_undo", "review_look", "review_draft", "attach", "review_evidence"}
 POSTED = (
     STEERED
     | ATTENTION
     | VIEWS
     | REVIEWED
     | AUDITED
-    | {"view_save", "preferences", "trust_revoke", "thread_comment", "theme", "logout"}
+    | {"view_save", "queue_proposal", "preferences", "trust_revoke", "thread_comment", "theme", "logout"}
 )
 #: Pages of one object, which strangers must not tell from a missing one.
 OF_ONE = (
@@ -44,12 +44,15 @@ OF_ONE = (
         "trust_revoke",
         "review",
         "review_payload",
+        "attachment",
+        "embedded",
         "thread",
         "thread_fork",
         "thread_words",
         "thread_comment",
         "queue",
         "queue_policy",
+        "queue_proposal",
     }
 )
 #: Pages for fewer people than may see their object.

@@ -12,6 +12,9 @@ from graphs.web.forms.resolving import branches_of, resolve
 from graphs.web.reading import indented, number_text
 
 MASK_DEPTH = 12
+MOST_SHORN = 200
+#: Words of a schema that hold values.
+TELLING = ("default", "const", "enum", "examples")
 
 
 def shown(field: Field, value: Any) -> str:
@@ -85,6 +88,18 @@ def _parts(rule: Any, depth: int = 0) -> list[Mapping[str, Any]]:
     inner = [rule.get("then"), rule.get("else"), *(rule["allOf"] if isinstance(rule.get("allOf"), list) else [])]
     inner += dependent.values() if isinstance(dependent, Mapping) else []
     return [rule, *(part for one in inner for part in _parts(one, depth + 1))]
+
+
+def shorn(schema: Any, depth: int = 0) -> Any:
+    """A schema without the values that it names for its secrets: a default would tell one."""
+    if depth > MOST_SHORN:
+        return None
+    if isinstance(schema, list):
+        return [shorn(one, depth + 1) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = {key: one for key, one in schema.items() if not (is_secret(schema) and key in TELLING)}
+    return {key: shorn(one, depth + 1) for key, one in kept.items()}
 
 
 def unmasked(value: Any, before: Any) -> Any:
