@@ -321,6 +321,13 @@ class QueuePolicyAdmin(ReadOnlyAdmin):
     search_fields = ["note", "author_name"]
 
 
+@admin.register(tables.PolicyProposal)
+class PolicyProposalAdmin(ReadOnlyAdmin):
+    list_display = ["queue", "base", "state", "author_name", "created_at", "closed_by_name", "closed_at"]
+    list_filter = ["queue", "state"]
+    search_fields = ["note", "author_name", "closed_by_name"]
+
+
 @admin.register(tables.Delegation)
 class DelegationAdmin(ReadOnlyAdmin):
     list_display = ["giver_name", "receiver_name", "queue", "starts_at", "ends_at", "ended_at"]

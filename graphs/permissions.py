@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 DECIDERS = (Right.DECIDE, Right.ADMINISTER)
+PERMISSIONS_BACKEND = "django.contrib.auth.backends.ModelBackend"
 #: What is done to a thread as a whole.
 STEERING = ("cancel", "suspend", "retry", "say")
 #: What goes around people's decisions: a fork goes on with answers that were given once, and with another state.
@@ -140,6 +141,14 @@ def candidates(queue_id: int) -> Q:
     opened = QueueMembership.objects.filter(queue=queue_id, right__in=DECIDERS)
     stand_ins = Delegation.objects.current().filter(Q(queue=None) | Q(queue=queue_id)).values("receiver")
     return Q(pk__in=opened.values("user")) | Q(groups__in=opened.values("group")) | Q(pk__in=stand_ins)
+
+
+def administrators(queue_id: int) -> QuerySet[User]:
+    """The people who may administer a queue, those included who administer every one."""
+    opened = QueueMembership.objects.filter(queue=queue_id, right=Right.ADMINISTER)
+    everywhere = UserRow.objects.with_perm("graphs.change_approvalqueue", backend=PERMISSIONS_BACKEND).values("pk")
+    people = Q(pk__in=opened.values("user")) | Q(groups__in=opened.values("group")) | Q(pk__in=everywhere)
+    return UserRow.objects.filter(people, is_active=True).distinct()
 
 
 def concerned(queue_id: int) -> QuerySet[User, int]:

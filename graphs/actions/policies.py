@@ -8,13 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from graphs import permissions
 from graphs.actions import audit, deadlines
 from graphs.actions.actors import actor_id, actor_name
-from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, Overtaken
-from graphs.models import ApprovalQueue, Conversation, Interrupt, QueuePolicy, Thread
+from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible, Overtaken
+from graphs.models import ApprovalQueue, Conversation, Interrupt, PolicyProposal, QueuePolicy, Thread
 from graphs.policies import checking, quorum, wording
 from graphs.policies import policy as policies
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 LONGEST_NOTE = 300
 #: The document is read with its queue, at every question that opens.
 MOST_BYTES = 64 * 1024
-BUILT_IN = "the built-in policy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,9 @@ class Edited:
     note: str
 
 
-def save(actor: Person, queue: ApprovalQueue, edited: Edited, *, channel: str = "form") -> QueuePolicy:
-    """Put a new version of a queue's policy in force; open questions get its risk and times (S01).
+def save(actor: Person, queue: ApprovalQueue, edited: Edited, *, channel: str = "form") -> QueuePolicy | PolicyProposal:
+    """Put a new version of a queue's policy in force; open questions get its risk and times (S01). Where the policy in
+    force asks for four eyes it becomes a proposal, which `proposals.confirm` puts in force.
 
     Raises NotFound, NotAllowed, InputInvalid with the place of each problem, Overtaken where another version came
     first.
@@ -46,7 +46,9 @@ def save(actor: Person, queue: ApprovalQueue, edited: Edited, *, channel: str = 
     with transaction.atomic():
         now = latest(queue, edited.base)
         require(actor, now, edited)
-        version = enforced(actor, now, edited, channel)
+        if policies.parse(now.policy_spec).four_eyes:
+            return proposed(actor, now, edited, channel)
+        version = enforced(actor, now, edited, author_of(actor), channel)
     # In transactions of its own: what is more than one sweep's worth, the clock does within seconds.
     deadlines.refresh_judged()
     return version
@@ -74,8 +76,39 @@ def overtaken(now: ApprovalQueue) -> Overtaken:
     return Overtaken(now.policy_version, row.author_name if row else "", row.created_at if row else None)
 
 
-def enforced(actor: Person, now: ApprovalQueue, edited: Edited, channel: str) -> QueuePolicy:
-    """The compare-and-set itself, with its version and audit entry, within the caller's transaction."""
+def proposed(actor: Person, now: ApprovalQueue, edited: Edited, channel: str) -> PolicyProposal:
+    """Keep the change until somebody else confirms it. Raises NotPossible where another one waits already."""
+    assert connection.in_atomic_block
+    id_, name = author_of(actor)
+    try:
+        with transaction.atomic():
+            made = PolicyProposal.objects.create(
+                queue=now,
+                spec=dict(edited.spec),
+                base=edited.base,
+                note=edited.note.strip(),
+                author_id=id_,
+                author_name=name,
+            )
+    except IntegrityError as error:
+        first = PolicyProposal.objects.waiting().filter(queue=now).first()
+        who = first.author_name if first else "Somebody"
+        raise NotPossible(f"{who} has proposed a change already: confirm or refuse that one first.") from error
+    facts = {"proposal": made.pk, "base": made.base, "note": made.note}
+    facts["changed"] = changed_keys(now.policy_spec, made.spec)
+    audit.record(actor, "propose_policy", "queue", now.slug, facts, channel)
+    return made
+
+
+def author_of(actor: Person) -> tuple[int | None, str]:
+    return actor_id(actor), actor_name(actor)
+
+
+def enforced(
+    actor: Person, now: ApprovalQueue, edited: Edited, author: tuple[int | None, str], channel: str
+) -> QueuePolicy:
+    """The compare-and-set itself, with its version and audit entry, within the caller's transaction. `author` wrote
+    it, `actor` puts it in force."""
     assert connection.in_atomic_block
     number, spec = edited.base + 1, dict(edited.spec)
     still = ApprovalQueue.objects.filter(pk=now.pk, policy_version=edited.base)
@@ -86,10 +119,11 @@ def enforced(actor: Person, now: ApprovalQueue, edited: Edited, channel: str) ->
         version=number,
         spec=spec,
         note=edited.note.strip(),
-        author_id=actor_id(actor),
-        author_name=actor_name(actor),
+        author_id=author[0],
+        author_name=author[1],
     )
     facts = {"version": number, "note": version.note, "changed": changed_keys(now.policy_spec, spec)}
+    facts |= {} if author[0] == actor_id(actor) else {"proposed_by": author[1]}
     audit.record(actor, "change_policy", "queue", now.slug, facts, channel)
     return version
 
@@ -120,8 +154,16 @@ def whole_problems(actor: Person, now: ApprovalQueue, spec: Mapping[str, Any]) -
     if not changed_keys(now.policy_spec, spec):
         return [("", "says the same as the policy in force")]
     found = [("/escalate_to", why) for why in [unreachable(actor, now, spec)] if why]
+    return found + unworkable(now, spec)
+
+
+def unworkable(now: ApprovalQueue, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the people of the queue could never do by a document: decide, or change it again."""
     why = undecidable(now, spec)
-    return [*found, ("/quorum", why)] if why else found
+    found = [("/quorum", why)] if why else []
+    if spec.get("four_eyes") and len(permissions.administrators(now.pk)[:2]) < 2:
+        found.append(("/four_eyes", "only one person may administer this queue, so nobody could confirm a change"))
+    return found
 
 
 def unreachable(actor: Person, now: ApprovalQueue, spec: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphs.models.attention import Attachment, Draft, Look, Preference, SavedView, Snooze, Watch
 from graphs.models.interrupts import Comment, CommentKind, Decision, Interrupt, Vote
+from graphs.models.proposals import PolicyProposal, ProposalState
 from graphs.models.queues import ApprovalQueue, Delegation, QueueMembership, QueuePolicy, Right
 from graphs.models.records import AuditEntry, Counter, Heartbeat, IdempotencyKey, OutboxMessage
 from graphs.models.streaming import StreamedText
@@ -30,7 +31,9 @@ __all__ = [
     "Lease",
     "Look",
     "OutboxMessage",
+    "PolicyProposal",
     "Preference",
+    "ProposalState",
     "QueueMembership",
     "QueuePolicy",
     "Right",

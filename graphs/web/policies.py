@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods
 from graphs import permissions
 from graphs.actions import policies as actions
 from graphs.actions.errors import InputInvalid, NotFound, Overtaken, Refused, status_of
-from graphs.models import ApprovalQueue
+from graphs.models import ApprovalQueue, PolicyProposal
 from graphs.policies import checking
-from graphs.web import policy_forms, simulating
+from graphs.web import policy_forms, proposals, simulating
 from graphs.web.forms import Field, Problem, attach, posted_texts, read
 from graphs.web.forms.operating import OP, operate
 from graphs.web.forms.reading import loads
@@ -60,6 +60,8 @@ def shown(
         "sections": policy_forms.sections(form),
         "note": next(one for one in form.children if one.key == policy_forms.NOTE),
         "base": base,
+        "four_eyes": bool((queue.policy_spec or {}).get("four_eyes")),
+        "proposal": proposals.waiting(person(request), queue),
         "document": orjson.dumps(spec or {}, option=orjson.OPT_INDENT_2).decode(),
     }
     return page(request, "queues/policy.html", context | more, status)
@@ -106,7 +108,10 @@ def save(request: HttpRequest, queue: ApprovalQueue) -> HttpResponse:
         raise Http404 from error
     except Refused as error:
         return shown(request, queue, form, base, status_of(error), refusal=str(error), spec=spec)
-    return SeeOther(f"{reverse('queue', args=[queue.slug])}?from={base}&to={made.version}#history")
+    address = reverse("queue", args=[queue.slug])
+    if isinstance(made, PolicyProposal):
+        return SeeOther(f"{address}#proposal")
+    return SeeOther(f"{address}?from={base}&to={made.version}#history")
 
 
 def simulate(request: HttpRequest, queue: ApprovalQueue) -> HttpResponse:

@@ -16,6 +16,7 @@ from graphs.models import ApprovalQueue, Interrupt, QueueMembership, QueuePolicy
 from graphs.models.clock import Now
 from graphs.permissions import can
 from graphs.policies import wording
+from graphs.web import proposals
 from graphs.web.people import display_name, person
 from graphs.web.shell import page
 
@@ -62,6 +63,7 @@ def shown(request: HttpRequest, found: ApprovalQueue, status: int = 200, **more:
         "policy": wording.worded(found.policy_spec),
         "versions": list(found.policies.order_by("-version")[:MOST_VERSIONS]),
         "compared": compared(request, found),
+        "proposal": proposals.waiting(user, found),
         "may_administer": can(user, "administer", found),
         "may_decide": permissions.own_right(user, found.pk) in permissions.DECIDERS,
     }
