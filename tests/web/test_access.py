@@ -25,7 +25,7 @@ ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
 AUDITED = {"audit_verify", "audit_export"}
 VIEWS = {"view_change", "view_delete"}
-REVIEWED = {"review_comment", "review_undo", "review_look", "review_draft", "attach", "review_evidence"}
+REVIEWED = {"review_comment", "review_undo", "review_look", "review_draft", "review_evidence"}
 POSTED = (
     STEERED
     | ATTENTION
@@ -44,8 +44,6 @@ OF_ONE = (
         "trust_revoke",
         "review",
         "review_payload",
-        "attachment",
-        "embedded",
         "thread",
         "thread_fork",
         "thread_words",
