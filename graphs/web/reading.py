@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphs.policies.file_types import size_text
 from graphs.web.markdown import UNFIT
 
 #: Past these bounds a table helps nobody; the whole value is a download away (U17).
@@ -19,6 +20,8 @@ LONG_LINES = 6
 LONG_CHARS = 320
 #: Whole floats past this one are no longer exact, and written out they would say that they are.
 MOST_EXACT = 2**53
+#: How a text begins that is a file in base64 (RFC 2397).
+DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]+)*;base64,")
 #: What a fact may not hide: what no text needs, and marks of direction, which a reviewer of a file's name cannot see.
 HIDDEN = re.compile(f"{UNFIT.pattern}|[\u061c\u200e\u200f]")
 
@@ -140,6 +143,9 @@ def _leaf(value: Any, label: str, pointer: str) -> Fact:
             return Fact(label, pointer, "empty", "empty list" if isinstance(value, list) else "empty object")
         return _text(label, pointer, "JSON", pretty(value))
     text, kind = leaf(value)
+    if kind == "text" and (file := DATA_URL.match(text)):
+        size = size_text((len(text) - file.end()) * 3 // 4)
+        return Fact(label, pointer, "file", f"{file['kind'] or 'text/plain'}, {size}")
     if text == "":
         return Fact(label, pointer, "empty", "empty text")
     return _text(label, pointer, kind, text)

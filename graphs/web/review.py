@@ -22,6 +22,7 @@ from graphs.models.moves import ANSWERABLE
 from graphs.permissions import can
 from graphs.web import (
     asking,
+    attachments,
     attention,
     drafts,
     editing,
@@ -106,6 +107,8 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "typed": submission.posted if submission else taken_back(user, interrupt),
         "problems": submission.pairs if submission else [],
         "draft": draft,
+        "files": attachments.inside(interrupt) + attachments.beside(interrupt),
+        "may_attach": can(user, "comment", interrupt),
         "decision": decision,
         "receipt": receipt(decision),
         "next_item": next_item(user, interrupt, request),

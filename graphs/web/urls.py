@@ -9,6 +9,7 @@ from django.urls import path
 from graphs.web import (
     appearance,
     assignments,
+    attachments,
     audit,
     bulk,
     checkpoints,
@@ -47,6 +48,9 @@ urlpatterns = [
     path("review/<uuid:interrupt_id>/look", review.look, name="review_look"),
     path("review/<uuid:interrupt_id>/evidence", evidence.pack, name="review_evidence"),
     path("review/<uuid:interrupt_id>/payload.json", review.payload, name="review_payload"),
+    path("review/<uuid:interrupt_id>/files", attachments.attach, name="attach"),
+    path("review/<uuid:interrupt_id>/files/<uuid:pk>", attachments.attachment, name="attachment"),
+    path("review/<uuid:interrupt_id>/embedded", attachments.embedded, name="embedded"),
     path("review/<uuid:interrupt_id>/claim", assignments.claim, name="claim"),
     path("review/<uuid:interrupt_id>/release", assignments.release, name="release"),
     path("review/<uuid:interrupt_id>/assign", assignments.assign, name="assign"),

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphs.policies import file_types
+
 #: Stands for "nothing here": None is a JSON value and an answer of its own.
 ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "ABSENT", "__bool__": lambda self: False})()
 #: A select of more choices than this is a list that can be searched.
@@ -25,8 +27,7 @@ def size_of(data: str) -> int:
 
 def size_text(data: str) -> str:
     """The same in words."""
-    size = size_of(data)
-    return f"{size / 1024 / 1024:.1f} MB" if size >= 1024 * 1024 else f"{max(1, round(size / 1024))} KB"
+    return file_types.size_text(size_of(data))
 
 
 @dataclass(frozen=True, slots=True)

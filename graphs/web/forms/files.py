@@ -11,6 +11,7 @@ from typing import Any
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
 
+from graphs.policies.file_types import BEGIN
 from graphs.web.forms.fields import ABSENT, Field
 from graphs.web.forms.standing import DATA, FILENAME, GONE
 
@@ -20,14 +21,6 @@ MOST_KEPT = 192 * 1024
 #: A file that is too large is not read at all; this stands for it.
 TOO_LARGE = "!"
 TOLD_LARGE = "This file is larger than 2 MB. Choose a smaller one."
-#: How files of these types begin, whatever they are called.
-BEGIN: Mapping[str, tuple[bytes, ...]] = {
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-    "application/pdf": (b"%PDF-",),
-    "application/zip": (b"PK\x03\x04", b"PK\x05\x06"),
-}
 
 
 def posted_texts(request: HttpRequest) -> dict[str, str]:
