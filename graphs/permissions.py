@@ -61,8 +61,8 @@ def ruling(user: User | AnonymousUser, action: str, obj: Any = None) -> Ruling:
 
     Actions are view, decide, claim, ask_back, assign, undo, comment, start, administer, operate, audit; for threads
     cancel, suspend, resume, retry, say, fork and migrate; for questions trust (all threads of an agent); for trust
-    revoke. `obj` is an Interrupt, Thread, Conversation, Comment, Decision, Trust or ApprovalQueue; `start`, `operate`
-    and `audit` need none.
+    revoke; for delegations end. `obj` is an Interrupt, Thread, Conversation, Comment, Decision, Trust, Delegation or
+    ApprovalQueue; `start`, `operate` and `audit` need none.
     """
     if not user.is_authenticated:
         return Ruling(False, "Nobody is signed in.")
@@ -118,10 +118,7 @@ def own_right(user: User | AnonymousUser, queue_id: int) -> str | None:
 
 def delegations(user: User | AnonymousUser, queue_id: int) -> list[Delegation]:
     """Delegations to this person that count now and whose giver may decide in this queue, the oldest first."""
-    current = Delegation.objects.current().filter(Q(queue=None) | Q(queue=queue_id), receiver=user.pk)
-    opened = QueueMembership.objects.filter(queue=queue_id, right__in=DECIDERS)
-    holders = Q(giver__in=opened.values("user")) | Q(giver__groups__in=opened.values("group"))
-    return list(current.filter(holders, giver__is_active=True).order_by("pk").distinct())
+    return list(Delegation.objects.within(queue_id).filter(receiver=user.pk).order_by("pk").distinct())
 
 
 def deciders(interrupt: Interrupt) -> list[User]:
@@ -175,6 +172,8 @@ def may_view(user: User | AnonymousUser, obj: Any) -> bool:
         return Decision.objects.visible_to(user).filter(pk=obj.pk).exists()
     if isinstance(obj, Trust):
         return Trust.objects.visible_to(user).filter(pk=obj.pk).exists()
+    if isinstance(obj, Delegation):
+        return Delegation.objects.visible_to(user).filter(pk=obj.pk).exists()
     if isinstance(obj, ApprovalQueue):
         return ApprovalQueue.objects.visible_to(user).filter(pk=obj.pk).exists()
     return False
@@ -231,6 +230,14 @@ def may_revoke(user: User | AnonymousUser, obj: Any) -> bool:
     return obj.granted_by_id == user.pk or operates(user) or holds(user, obj.queue_id, *DECIDERS)
 
 
+def may_end(user: User | AnonymousUser, obj: Any) -> bool:
+    """Who gave it, and who administers its queue; one of all queues is for those who administer every one."""
+    if not isinstance(obj, Delegation):
+        return False
+    everywhere = user.has_perm("graphs.change_approvalqueue")
+    return obj.giver_id == user.pk or everywhere or (obj.queue is not None and may_administer(user, obj.queue))
+
+
 def may_administer(user: User | AnonymousUser, obj: Any) -> bool:
     if not isinstance(obj, ApprovalQueue):
         return False
@@ -250,6 +257,7 @@ RULES: dict[str, tuple[Any, str, str]] = {
     **dict.fromkeys(STEERING, (may_steer, "They asked for it, or operate.", "Only its requester and operators may.")),
     "resume": (may_resume, "They may resume it.", "Only who suspended it and operators may resume it."),
     **dict.fromkeys(OPERATING, (may_operate_on, "Operators may.", "Only operators may do this.")),
+    "end": (may_end, "They gave it, or administer its queue.", "Only who gave it may end it."),
     "administer": (may_administer, "They administer the queue.", "Only who administers the queue may."),
     "trust": (may_trust, "They administer the queue.", "Only who administers the queue may trust every thread."),
     "revoke": (may_revoke, "They gave it, or decide in its queue.", "Only who gave it and deciders may revoke it."),

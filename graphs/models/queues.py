@@ -118,6 +118,12 @@ class DelegationQuerySet(models.QuerySet["Delegation"]):
         """Those that count now, by the database's clock."""
         return self.filter(ended_at=None, starts_at__lte=Now(), ends_at__gt=Now())
 
+    def within(self, queue_id: int) -> DelegationQuerySet:
+        """Those that count now in a queue: their giver may decide there. One may come twice, by person and by group."""
+        opened = QueueMembership.objects.filter(queue=queue_id, right__in=[Right.DECIDE, Right.ADMINISTER])
+        holders = Q(giver__in=opened.values("user")) | Q(giver__groups__in=opened.values("group"))
+        return self.current().filter(Q(queue=None) | Q(queue=queue_id), holders, giver__is_active=True)
+
     def opened_to(self, user: User | AnonymousUser) -> models.QuerySet[QueueMembership]:
         """Memberships that let people decide who have delegated that to this person; with `queue_id` of each."""
         mine = self.current().filter(receiver=user.pk, giver__is_active=True)
