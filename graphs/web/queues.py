@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from graphs import permissions
 from graphs.actions import policies
-from graphs.models import ApprovalQueue, Interrupt, QueueMembership, QueuePolicy, Right
+from graphs.models import ApprovalQueue, Delegation, Interrupt, QueueMembership, QueuePolicy, Right
 from graphs.models.clock import Now
 from graphs.permissions import can
 from graphs.policies import wording
@@ -59,6 +59,7 @@ def shown(request: HttpRequest, found: ApprovalQueue, status: int = 200, **more:
         "nav": "queues",
         "queue": found,
         "people": by_right(found),
+        "away": away(found),
         "stuck": policies.undecidable(found, found.policy_spec),
         "policy": wording.worded(found.policy_spec),
         "versions": list(found.policies.order_by("-version")[:MOST_VERSIONS]),
@@ -116,6 +117,11 @@ def named(row: QueueMembership) -> dict[str, Any]:
         return {"name": row.group.name, "group": True, "away": False}
     assert row.user is not None
     return {"name": display_name(row.user), "group": False, "away": not row.user.is_active}
+
+
+def away(found: ApprovalQueue) -> list[Delegation]:
+    """The members whose place somebody else has now, and who."""
+    return list(Delegation.objects.within(found.pk).order_by("ends_at", "pk").distinct()[:MOST_VERSIONS])
 
 
 def compared(request: HttpRequest, found: ApprovalQueue) -> dict[str, Any] | None:

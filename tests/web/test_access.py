@@ -32,7 +32,7 @@ POSTED = (
     | VIEWS
     | REVIEWED
     | AUDITED
-    | {"view_save", "queue_proposal", "preferences", "trust_revoke", "thread_comment", "theme", "logout"}
+    | {"view_save", "queue_proposal", "delegation_end", "preferences", "trust_revoke", "thread_comment", "theme", "logout"}
 )
 #: Files of a question, which the one asked here has none of.
 FILES = {"attachment", "embedded"}
@@ -54,6 +54,7 @@ OF_ONE = (
         "queue",
         "queue_policy",
         "queue_proposal",
+        "delegation_end",
     }
 )
 #: Pages for fewer people than may see their object.
