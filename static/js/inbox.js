@@ -1,10 +1,16 @@
 // The list: it stays true without moving under the cursor, says how old it is when it cannot, and opens rows beside it.
-import { fetchPage, remember, take } from "./parts.js";
-import { enhance } from "./enhance.js";
-import { toQuestion } from "./deciding.js";
+import { closedOf, leave } from "./rows.js";
+import { current, open, readdress, startPane } from "./pane.js";
+import { fetchPage, take } from "./parts.js";
+import { startSearching } from "./searching.js";
+import { patiently } from "./skeletons.js";
 import { span, showTimes } from "./times.js";
+import { fill, gettext, ngettext } from "./words.js";
 
 const SEEN = "sayso.seen";
+// The counts came with the list, so that no number tells of another moment than the rows (U07).
+const COUNTS = ["rail", "strip", "badge"];
+const AROUND = [...COUNTS, "title", "saved-menu", "sort", "chips", "notices"];
 const wide = window.matchMedia("(min-width: 1100px)");
 let inbox,
   fetchedAt = Date.now(),
@@ -12,6 +18,8 @@ let inbox,
   latest = 0,
   busy = false,
   again = false,
+  sought = null,
+  ready = () => {},
   lastSaid = 0;
 
 const rows = () => [...inbox.querySelectorAll("[data-rows] > .qrow")];
@@ -27,9 +35,9 @@ const seen = () => {
 function markRead() {
   const read = new Set(seen());
   for (const row of rows()) {
-    const isRead = read.has(row.dataset.id);
-    row.classList.toggle("is-read", isRead);
-    row.querySelector("[data-unread]").hidden = isRead;
+    const dot = row.querySelector("[data-unread]");
+    dot.hidden = read.has(row.dataset.id) || "seen" in dot.dataset;
+    row.classList.toggle("is-read", dot.hidden);
   }
 }
 
@@ -71,59 +79,97 @@ function insert(fresh) {
   return true;
 }
 
+function append(below) {
+  inbox.querySelector("[data-rows]").append(...below);
+  if (below.length) say(gettext("More questions are at the end of the list"));
+}
+
 function showPill() {
   const pill = inbox.querySelector("[data-pill]");
   pill.hidden = !waiting.length;
-  pill.lastElementChild.textContent = `${waiting.length} new`;
+  pill.lastElementChild.textContent = fill(gettext("%(count)s new"), { count: waiting.length });
 }
 
-function leave(row) {
-  if (row.classList.contains("is-gone")) return;
-  row.classList.add("is-gone");
-  const meta = row.querySelector(".row-meta");
-  const word = document.createElement("span");
-  word.className = "gone-word";
-  word.textContent = "No longer open";
-  meta.prepend(word);
-  const go = () => {
-    if (row.contains(document.activeElement)) setTimeout(go, 3000);
-    else {
-      row.remove();
-      if (!rows().length) refreshList(true);
-    }
-  };
-  setTimeout(go, 3000);
+const gone = (leaving) => leave(leaving, () => !rows().length && refreshList(true));
+const copies = (nodes) => [...nodes].map((node) => document.importNode(node, true));
+
+function put(page) {
+  list().replaceChildren(...copies(page.querySelector("[data-list]").childNodes));
+  waiting = [];
 }
 
 function merge(page) {
-  const fresh = [...page.querySelectorAll("[data-rows] > .qrow")].map((row) => document.importNode(row, true));
-  if (!fresh.length || !rows().length) {
-    if (!fresh.length && rows().some((row) => !row.classList.contains("is-gone"))) rows().forEach(leave);
-    else
-      list().replaceChildren(
-        ...[...page.querySelector("[data-list]").childNodes].map((node) => document.importNode(node, true)),
-      );
+  const fresh = copies(page.querySelectorAll("[data-rows] > .qrow"));
+  if (fresh.length && rows().length) mergeRows(fresh, page.querySelector("[data-more]"));
+  else if (!fresh.length && rows().some((row) => !row.classList.contains("is-gone"))) {
+    gone(rows());
     waiting = [];
-  } else {
-    const here = new Map(rows().map((row) => [row.dataset.id, row]));
-    const ids = fresh.map((row) => row.dataset.id);
-    const more = page.querySelector("[data-more]");
-    for (const [id, row] of here) {
-      const past = more && rows().indexOf(row) >= ids.length;
-      if (!ids.includes(id) && !past) leave(row);
-    }
-    waiting = fresh.filter((row) => !here.has(row.dataset.id));
-    waiting.order = ids;
-    for (const row of fresh) {
-      const old = here.get(row.dataset.id);
-      if (old && old.dataset.state !== row.dataset.state && !old.contains(document.activeElement)) old.replaceWith(row);
-    }
-    if (waiting.length) say(`${waiting.length} new question${waiting.length > 1 ? "s" : ""}`);
-    if (waiting.length && free()) {
-      insert(waiting);
-      waiting = [];
-    }
+  } else put(page);
+  settle();
+}
+
+function mergeRows(fresh, more) {
+  const here = new Map(rows().map((row) => [row.dataset.id, row]));
+  const ids = fresh.map((row) => row.dataset.id);
+  // What stands below the last row that both have is beyond the page, or has just come into it: nothing moves for it.
+  const lastHere = rows().findLastIndex((row) => ids.includes(row.dataset.id));
+  const lastFresh = fresh.findLastIndex((row) => here.has(row.dataset.id));
+  const beyond = (at) => more && lastHere >= 0 && at > lastHere;
+  gone(rows().filter((row, at) => !ids.includes(row.dataset.id) && !beyond(at)));
+  closedOf(rows().filter((row, at) => beyond(at))).then(gone);
+  if (lastFresh >= 0 && !beyond(rows().length - 1)) append(fresh.slice(lastFresh + 1));
+  waiting = fresh.filter((row) => !here.has(row.dataset.id) && !row.isConnected);
+  waiting.order = ids;
+  for (const row of fresh) {
+    const old = here.get(row.dataset.id);
+    const changed = old && (old.dataset.state !== row.dataset.state || old.classList.contains("is-gone"));
+    if (changed && !old.contains(document.activeElement)) old.replaceWith(row);
   }
+  if (!waiting.length) return;
+  say(fill(ngettext("%(count)s new question", "%(count)s new questions", waiting.length), { count: waiting.length }));
+  if (free() && insert(waiting)) waiting = [];
+}
+
+function keepParts(page, names) {
+  for (const part of page.querySelectorAll("[data-part]")) if (!names.includes(part.dataset.part)) part.remove();
+  return page;
+}
+
+const shown = (query) => location.pathname + (query ? `?${query}` : "");
+
+function fresh() {
+  fetchedAt = Date.now();
+  inbox.querySelector("[data-stale]").hidden = true;
+}
+
+// What was typed last is what is shown, whichever answer comes last (U22). One that fails is asked for again with the
+// next refresh, and until then the rows stay (U06).
+async function search(query) {
+  const turn = ++latest;
+  sought = query;
+  const before = ready;
+  const found = (ready = patiently(list(), 6));
+  before();
+  try {
+    const page = await fetchPage(shown(query));
+    if (turn !== latest) return;
+    sought = null;
+    fresh();
+    inbox.dataset.query = page.querySelector("[data-inbox]").dataset.query;
+    for (const field of inbox.querySelectorAll(".bulk-bar [name=from]")) field.value = inbox.dataset.query;
+    put(page);
+    take(document, keepParts(page, AROUND));
+    readdress();
+    settle();
+    say(fill(ngettext("%(count)s question", "%(count)s questions", rows().length), { count: rows().length }));
+  } catch {
+    if (turn === latest) showStale();
+  } finally {
+    found();
+  }
+}
+
+function settle() {
   showPill();
   markCurrent();
   markRead();
@@ -132,6 +178,10 @@ function merge(page) {
 
 export async function refreshList(force = false) {
   if (!inbox || (document.hidden && !force)) return;
+  if (sought !== null) {
+    if (!("busy" in list().dataset)) search(sought);
+    return;
+  }
   if (busy) {
     again = true;
     return;
@@ -139,20 +189,13 @@ export async function refreshList(force = false) {
   busy = true;
   const turn = ++latest;
   try {
-    const query = inbox.dataset.query;
-    const page = await fetchPage(location.pathname + (query ? `?${query}` : ""));
-    // The answer to the last question wins, whichever comes last (U22).
+    const page = await fetchPage(shown(inbox.dataset.query));
     if (turn !== latest) return;
-    fetchedAt = Date.now();
-    inbox.querySelector("[data-stale]").hidden = true;
+    fresh();
     merge(page);
-    // The counts came with the list, so that no number tells of another moment than the rows (U07).
-    for (const part of page.querySelectorAll("[data-part]")) {
-      if (!["rail", "strip", "badge"].includes(part.dataset.part)) part.remove();
-    }
-    take(document, page);
+    take(document, keepParts(page, COUNTS));
   } catch {
-    showStale();
+    if (turn === latest) showStale();
   } finally {
     busy = false;
     if (again) {
@@ -169,7 +212,7 @@ function showStale() {
 }
 
 function markCurrent() {
-  const id = inbox.querySelector("#pane [data-review]")?.dataset.review;
+  const id = current();
   for (const row of rows()) {
     const current = row.dataset.id === id;
     row.classList.toggle("is-current", current);
@@ -179,41 +222,19 @@ function markCurrent() {
   }
 }
 
-function address(id) {
-  const query = new URLSearchParams(inbox.dataset.query);
-  if (id) query.set("item", id);
-  return `${location.pathname}${query.size ? `?${query}` : ""}`;
-}
-
-let opening = 0;
-async function open(href, push = true) {
-  const turn = ++opening;
-  const pane = inbox.querySelector("#pane");
-  pane.classList.add("is-loading");
-  try {
-    const page = await fetchPage(href, { "HX-Request": "true", "HX-Target": "pane" });
-    // A row pressed at once after another shows the last one, never the first (U13).
-    if (turn !== opening) return;
-    pane.replaceChildren(...[...page.body.childNodes].map((node) => document.importNode(node, true)));
-    settle(pane);
-    const id = pane.querySelector("[data-review]")?.dataset.review;
-    if (push) history.pushState({ item: id }, "", address(id));
-    pane.querySelector("#review-title")?.focus({ preventScroll: true });
-    toQuestion(pane);
-  } catch {
-    location.href = href;
-  } finally {
-    if (turn === opening) pane.classList.remove("is-loading");
-  }
-}
-
-function settle(pane) {
-  remember(pane);
-  window.htmx?.process(pane);
-  enhance(pane);
-  see(pane.querySelector("[data-review]")?.dataset.review);
-  markCurrent();
-  document.dispatchEvent(new Event("sayso:watch"));
+// Dense or not is kept for this person, and seen at once.
+async function switchDensity(form) {
+  const field = form.querySelector("[name=density]");
+  const body = new FormData(form);
+  const turn = () => {
+    const compact = inbox.classList.toggle("is-compact");
+    form.querySelector("button").setAttribute("aria-pressed", String(compact));
+    field.value = compact ? "comfortable" : "compact";
+  };
+  turn();
+  const headers = { "X-Parts": "1" };
+  const answer = await fetch(form.action, { method: "POST", body, headers, keepalive: true }).catch(() => null);
+  if (!answer?.ok) turn();
 }
 
 export function startInbox() {
@@ -221,7 +242,17 @@ export function startInbox() {
   inbox = document.querySelector("[data-inbox]");
   if (!inbox) return;
   markRead();
-  toQuestion(inbox.querySelector("#pane"));
+  startPane(inbox, (id, decided) => {
+    see(id);
+    markCurrent();
+    if (decided) refreshList();
+  });
+  startSearching(inbox, search);
+  inbox.addEventListener("submit", (event) => {
+    if (!event.target.matches("[data-density]")) return;
+    event.preventDefault();
+    switchDensity(event.target);
+  });
   inbox.addEventListener("click", (event) => {
     const link = event.target.closest(".row-link, [data-pane-link]");
     if (link && wide.matches && !event.metaKey && !event.ctrlKey && !event.shiftKey && event.button === 0) {
@@ -230,8 +261,7 @@ export function startInbox() {
     } else if (event.target.closest("[data-pill]")) {
       list().scrollTop = 0;
       window.scrollTo(0, 0);
-      insert(waiting);
-      waiting = [];
+      if (insert(waiting)) waiting = [];
       showPill();
     } else if (event.target.closest("[data-more]")) {
       event.preventDefault();
@@ -243,17 +273,6 @@ export function startInbox() {
     if (id && wide.matches) open(`/review/${id}?from=${encodeURIComponent(inbox.dataset.query)}`, false);
     else location.reload();
   });
-  document.body.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target.id !== "pane") return;
-    settle(event.detail.target);
-    const news = event.detail.target.querySelector("[role=alert], #receipt");
-    if (news) {
-      news.tabIndex = -1;
-      news.focus({ preventScroll: true });
-      news.scrollIntoView({ block: "center" });
-    } else toQuestion(event.detail.target);
-    refreshList();
-  });
   document.addEventListener("sayso:hint", (event) => event.detail.topic === "inbox" && refreshList());
   document.addEventListener("sayso:resync", () => refreshList());
   document.addEventListener("visibilitychange", () => refreshList());
@@ -262,6 +281,7 @@ export function startInbox() {
 
 async function more(link) {
   const place = link.closest(".more");
+  const found = patiently(list(), 3, true);
   try {
     const page = await fetchPage(link.href);
     const here = new Set(rows().map((row) => row.dataset.id));
@@ -275,5 +295,7 @@ async function more(link) {
     showTimes(inbox);
   } catch {
     location.href = link.href;
+  } finally {
+    found();
   }
 }
