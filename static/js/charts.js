@@ -1,4 +1,4 @@
-// Charts of tables that are on the page anyway: uPlot draws the columns that a figure names.
+// Charts of tables that are on the page anyway: uPlot draws the columns that a place names.
 import { gettext } from "./words.js";
 
 const HEIGHT = 220;
@@ -31,10 +31,10 @@ function columns(table) {
 // Noon, so that no zone shifts a day to the one beside it.
 const moment = (cell) => new Date(`${cell.dataset.v}T12:00:00`).valueOf() / 1000;
 
-function options(figure, series, width, many) {
+function options(place, series, width, many) {
   const look = getComputedStyle(document.documentElement);
   const colour = (name) => look.getPropertyValue(name).trim();
-  const said = figure.dataset.unit === "seconds" ? span : (value) => value;
+  const said = place.dataset.unit === "seconds" ? span : (value) => value;
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
   const font = "12px Inter Variable, sans-serif";
   return {
@@ -45,7 +45,7 @@ function options(figure, series, width, many) {
     scales: { y: { range: (_, least, most) => [0, Math.max(most ?? 0, 1) * 1.08] } },
     axes: [
       { ...axis, font, values: [[86400, "{D}.{M}.", null, null, null, null, null, null, 1]], space: 60, incrs: [1, 2, 7, 14, 28].map((days) => days * 86400) },
-      { ...axis, font, size: figure.dataset.unit ? 64 : 44, incrs: figure.dataset.unit ? STEPS : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000], values: (_, ticks) => ticks.map(said) },
+      { ...axis, font, size: place.dataset.unit ? 64 : 44, incrs: place.dataset.unit ? STEPS : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000], values: (_, ticks) => ticks.map(said) },
     ],
     series: [
       { label: gettext("Day"), value: "{YYYY}-{MM}-{DD}" },
@@ -62,15 +62,15 @@ function options(figure, series, width, many) {
   };
 }
 
-function draw(figure) {
-  const table = document.querySelector(`table[data-table="${figure.dataset.chart}"]`);
+function draw(place) {
+  const table = document.querySelector(`table[data-table="${place.dataset.chart}"]`);
   if (!table || !window.uPlot) return;
   const found = columns(table);
-  const series = figure.dataset.series.split(" ").map((name) => found.get(name));
+  const series = place.dataset.series.split(" ").map((name) => found.get(name));
   const data = [found.get("day").cells.map(moment), ...series.map(({ cells }) => cells.map(number))];
-  figure.hidden = false;
-  figure.querySelector(".uplot")?.remove();
-  figure.plot = new window.uPlot(options(figure, series, figure.clientWidth, data[0].length), data, figure);
+  place.closest("figure").hidden = false;
+  place.plot?.destroy();
+  place.plot = new window.uPlot(options(place, series, place.clientWidth, data[0].length), data, place);
 }
 
 const all = () => document.querySelectorAll("[data-chart]").forEach(draw);
@@ -78,5 +78,5 @@ const all = () => document.querySelectorAll("[data-chart]").forEach(draw);
 all();
 new MutationObserver(all).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
 addEventListener("resize", () => {
-  for (const figure of document.querySelectorAll("[data-chart]")) figure.plot?.setSize({ width: figure.clientWidth, height: HEIGHT });
+  for (const place of document.querySelectorAll("[data-chart]")) place.plot?.setSize({ width: place.clientWidth, height: HEIGHT });
 });
