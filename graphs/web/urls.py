@@ -29,6 +29,7 @@ from graphs.web import (
     saved,
     threads,
     trust,
+    why,
 )
 from graphs.web.people import ChangePassword, SignIn
 from graphs.web.shell import see_other
@@ -48,6 +49,7 @@ urlpatterns = [
     path("review/<uuid:interrupt_id>/draft", drafts.draft, name="review_draft"),
     path("review/<uuid:interrupt_id>/look", review.look, name="review_look"),
     path("review/<uuid:interrupt_id>/evidence", evidence.pack, name="review_evidence"),
+    path("review/<uuid:interrupt_id>/why", why.why, name="review_why"),
     path("review/<uuid:interrupt_id>/payload.json", review.payload, name="review_payload"),
     path("review/<uuid:interrupt_id>/files", attachments.attach, name="attach"),
     path("review/<uuid:interrupt_id>/files/<uuid:pk>", attachments.attachment, name="attachment"),

@@ -54,6 +54,7 @@ OF_ONE = (
         "queue",
         "queue_policy",
         "queue_proposal",
+        "review_why",
         "delegation_end",
     }
 )
