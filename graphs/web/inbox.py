@@ -60,6 +60,8 @@ def shown(
         "title": view.name if view else heading(wanted, queues),
         # The badge is the list's own number, in the same answer (U07).
         "open_count": listing.open_count(queues),
+        # What every page asks the database for stands in the queues that were read; who administers all may have none.
+        "may_oversee": user.has_perm("graphs.change_approvalqueue") or any(queue.oversees for queue in queues),  # type: ignore[attr-defined]
         **rail(wanted, queues, kept, view),
         "page": found,
         "next_query": f"{wanted.query()}&after={found.next}" if found.next else "",

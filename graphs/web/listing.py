@@ -209,11 +209,15 @@ def _heads(user: User, queues: Iterable[ApprovalQueue], wanted: Filter) -> RawSQ
 
 
 def counted_queues(user: User) -> list[ApprovalQueue]:
-    """This person's queues, each with `waiting`, the length of its list, and whether this person `decides` it."""
+    """This person's queues, each with `waiting`, the length of its list, and whether they decide and oversee it."""
     waiting = Interrupt.objects.waiting()
     count = per_queue(waiting) - per_queue(waiting.filter(pk__in=snoozed(user)))
-    decides = Case(When(pk__in=decided_by(user).values("pk"), then=Value(True)), default=Value(False))
-    return list(queues_of(user).annotate(waiting=count, decides=decides).order_by("title"))
+    decides, oversees = within(decided_by(user)), within(ApprovalQueue.objects.overseen_by(user))
+    return list(queues_of(user).annotate(waiting=count, decides=decides, oversees=oversees).order_by("title"))
+
+
+def within(queues: QuerySet[ApprovalQueue]) -> Case:
+    return Case(When(pk__in=queues.values("pk"), then=Value(True)), default=Value(False))
 
 
 def per_queue(rows: InterruptQuerySet) -> Coalesce:
