@@ -16,11 +16,8 @@ from django.views.decorators.http import require_POST
 
 from graphs.actions import evidence as actions
 from graphs.models import AuditEntry, Comment, Decision, Interrupt, Look, QueuePolicy, Vote
-from graphs.policies.conditions import MISSING, at
-from graphs.policies.edits import edits
-from graphs.web import asking, calls, exports
+from graphs.web import asking, calls, differences, exports
 from graphs.web.errors import answers_refusals
-from graphs.web.forms.fields import MASK
 from graphs.web.forms.showing import masked, shorn
 from graphs.web.opening import opened
 from graphs.web.people import display_name, person
@@ -112,13 +109,8 @@ def proposed(interrupt: Interrupt, value: Any) -> Any:
     """A payload or metadata; of a call the arguments in it are what its schema is about."""
     schema = interrupt.response_schema
     if calls.is_gate(interrupt) and isinstance(value, Mapping) and calls.ARGUMENTS in value:
-        return {**value, calls.ARGUMENTS: masked(value[calls.ARGUMENTS], of_arguments(schema), schema)}
+        return {**value, calls.ARGUMENTS: masked(value[calls.ARGUMENTS], differences.of_arguments(schema), schema)}
     return masked(value, schema, schema)
-
-
-def of_arguments(schema: Any) -> Any:
-    known = schema.get("properties") if isinstance(schema, Mapping) else None
-    return known.get(calls.ARGUMENTS) if isinstance(known, Mapping) else None
 
 
 def question(shown: Interrupt) -> dict[str, Any]:
@@ -143,8 +135,8 @@ def decision(interrupt: Interrupt, one: Decision) -> dict[str, Any]:
         **{name: getattr(one, name) for name in (*GIVEN, "digest", "policy_version", "decided_at", "effective_at")},
         "reviewer": one.reviewer_name,
         "undone": one.undone,  # type: ignore[attr-defined]
-        "value": answered(interrupt, one.value),
-        "edits": changed(interrupt, one),
+        "value": differences.answered(interrupt, one.value),
+        "edits": differences.changed(interrupt, one),
     }
 
 
@@ -152,32 +144,8 @@ def vote(interrupt: Interrupt, one: Vote) -> dict[str, Any]:
     return {
         **{name: getattr(one, name) for name in (*GIVEN, "value_digest", "voted_at")},
         "voter": one.voter_name,
-        "value": answered(interrupt, one.value),
+        "value": differences.answered(interrupt, one.value),
     }
-
-
-def answered(interrupt: Interrupt, value: Any) -> Any:
-    return masked(value, interrupt.response_schema, interrupt.response_schema)
-
-
-def changed(interrupt: Interrupt, one: Decision) -> list[dict[str, Any]]:
-    """Each place with what was proposed and what was answered; that a secret changed is said, and no more."""
-    schema, gate = interrupt.response_schema, calls.is_gate(interrupt)
-    before = masked(one.original, of_arguments(schema) if gate else schema, schema)
-    after = answered(interrupt, one.value)
-    after = after.get(calls.ARGUMENTS) if gate and isinstance(after, Mapping) else after
-    told = []
-    for edit in edits(one.original, one.value, call=gate):
-        sides = (("before", edit.before, before), ("after", edit.after, after))
-        values = {name: hidden(known, edit.pointer) for name, raw, known in sides if raw is not MISSING}
-        told.append({"pointer": edit.pointer, **values})
-    return told
-
-
-def hidden(known: Any, pointer: str) -> Any:
-    """The masked value of a place; within a secret there is none of its own."""
-    found = at(known, pointer)
-    return MASK if found is MISSING else found
 
 
 def policies(interrupt: Interrupt, decisions: list[Decision]) -> dict[str, Any]:

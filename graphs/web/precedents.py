@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from graphs.engine.statuses import Outcome
 from graphs.models import Decision, Interrupt
+from graphs.web import differences
+from graphs.web.differences import Differences
 
 DAYS = 30
 #: Decisions that are looked over, the newest first, and those that are named.
@@ -22,7 +24,7 @@ NOES = (Outcome.REJECTED, Outcome.CANCELLED)
 @dataclass(frozen=True, slots=True)
 class Precedents:
     """People's decisions of the same tool or node in `days`: `yes` of `count`, the median time to decide, the last
-    few, and those of the same requester among them."""
+    few, those of the same requester among them, and what was changed where that was done last."""
 
     days: int
     count: int
@@ -32,6 +34,7 @@ class Precedents:
     latest: list[Decision]
     theirs: int
     theirs_yes: int
+    lately: Differences | None
 
 
 def of(user: User, interrupt: Interrupt) -> Precedents | None:
@@ -52,6 +55,7 @@ def of(user: User, interrupt: Interrupt) -> Precedents | None:
         found[:NAMED],
         len(theirs),
         sum(one in yes for one in theirs),
+        differences.latest(found),
     )
 
 

@@ -17,7 +17,7 @@ from graphs.engine import events
 from graphs.engine.statuses import DONE as ENDED_TASKS
 from graphs.engine.statuses import ENDED, Outcome, ThreadStatus
 from graphs.models import Interrupt, JournalEntry, Thread, ThreadEvent
-from graphs.web import speech
+from graphs.web import differences, speech
 from graphs.web.reading import Fact, facts, pretty
 
 #: While a thread is one of these, a call without a result may still get one.
@@ -92,6 +92,7 @@ class Replies:
                 found.last[task, key.removesuffix(REPLY)] = turn
                 found.replied.add(task)
         found._read_calls([row for row in rows if is_reply(row.key)])
+        found._read_questions([row for row in rows if is_reply(row.key) or speech.PLACE.fullmatch(row.key)])
         return found
 
     def _read_calls(self, replies: Sequence[JournalEntry]) -> None:
@@ -102,8 +103,12 @@ class Replies:
         keys |= {batch_of(place) for _, place in self.names}
         rows = JournalEntry.objects.filter(task__in=tasks, key__in=keys, state="done") if keys else []
         self.settled = {(row.task_id, row.key): row.value for row in rows}
+
+    def _read_questions(self, calls: Sequence[JournalEntry]) -> None:
+        """Those about calls: what became of one without a result, and which of its arguments are secrets."""
+        tasks = {row.task_id for row in calls}
         asked = Interrupt.objects.filter(task__in=tasks, key__contains="tool:").prefetch_related("decisions")
-        self.questions = list(asked.order_by("created_at", "pk")[:200]) if keys else []
+        self.questions = list(asked.order_by("created_at", "pk")[:200]) if tasks else []
 
     def owns(self, row: JournalEntry) -> bool:
         """Whether a call is told by the card of the reply that made it."""
@@ -117,19 +122,23 @@ class Replies:
         return [self._card(row, place, use) for place, use in called(row)]
 
     def _card(self, row: JournalEntry, place: str, use: Mapping[str, Any]) -> Card:
-        given = use.get("input") or {}
+        given = self._covered(use.get("input") or {}, row, place)
         card = Card(str(use["name"]), LATER, facts(given) if given else [])
         if card.name == HAND_OVER and isinstance(given, Mapping):
             card.hands_to, card.handed = str(given.get("agent_name", "")), str(given.get("message", ""))[:200]
         ran, after = self.settled.get((row.task_id, f"{place}/call")), self.settled.get((row.task_id, f"{place}/after"))
         if isinstance(ran, Mapping) and "status" in ran:
-            self._tell_result(card, ran, given)
+            arguments = self._covered(ran.get("arguments"), row, place)
+            self._tell_result(card, {**ran, "arguments": arguments}, given)
         elif isinstance(after, Mapping) and isinstance(after.get("result"), Mapping):
             told = speech.gave(after["result"], card.name)
             card.state, card.text, card.facts = _state(str(after["result"].get("status"))), told.text, told.facts
         else:
             self._tell_why(card, row, place)
         return card
+
+    def _covered(self, arguments: Any, row: JournalEntry, place: str) -> Any:
+        return differences.covered(arguments, self.questions, row.task_id, place)
 
     def _tell_result(self, card: Card, ran: Mapping[str, Any], given: Any) -> None:
         told = speech.settled(ran, card.name)

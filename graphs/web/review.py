@@ -24,6 +24,7 @@ from graphs.web import (
     asking,
     attachments,
     attention,
+    differences,
     drafts,
     editing,
     entries,
@@ -107,6 +108,7 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "typed": submission.posted if submission else taken_back(user, interrupt),
         "problems": submission.pairs if submission else [],
         "draft": draft,
+        "decided": differences.of_decision(interrupt, decision),
         "files": attachments.inside(interrupt) + attachments.beside(interrupt),
         "may_attach": can(user, "comment", interrupt),
         "decision": decision,
@@ -127,6 +129,7 @@ def around(request: HttpRequest, interrupt: Interrupt) -> dict[str, Any]:
         "streamed": talk.streamed(thread),
         "progress": progress.of(thread, names, questions),
         "others": [one for one in questions if one.status in ("open", "needs_info") and one != interrupt],
+        "revised": differences.of_revision(interrupt, questions),
         "newer": next(reversed(talk.successors(interrupt, questions)), None),
     }
 

@@ -23,7 +23,7 @@ from graphs.models import (
     Thread,
     ThreadEvent,
 )
-from graphs.web import asking, calls, entries, speech
+from graphs.web import asking, calls, differences, entries, speech
 from graphs.web.definitions import agents, labels, titles
 from graphs.web.entries import Place
 from graphs.web.reading import Fact, facts, pretty, prose
@@ -247,13 +247,23 @@ class Reading:
         tool = self.replies.names.get((row.task_id, place["place"]), "tool call") if place else ""
         if place:
             entry.who = tool if place["what"] == "call" else f"{tool}: {place['what']}"
-        settled = speech.settled(row.value, tool) if place else None
+        value = self._covered(row) if place else row.value
+        settled = speech.settled(value, tool) if place else None
         if settled is None:
-            _value(entry, row.value)
+            _value(entry, value)
         else:
-            entry.calls, entry.raw = settled, pretty(row.value)
+            entry.calls, entry.raw = settled, pretty(value)
         entry.folded = True
         return entry
+
+    def _covered(self, row: JournalEntry) -> Any:
+        if not isinstance(row.value, Mapping) or "arguments" not in row.value:
+            return row.value
+        asked, place = self.replies.questions, row.key.rpartition("/")[0]
+        return {
+            **row.value,
+            "arguments": differences.covered(row.value["arguments"], asked, row.task_id, place),
+        }
 
     def _finished(self) -> Iterator[Entry]:
         # A row is written with its commit; when its node ended, and before what, the events know.
@@ -325,7 +335,7 @@ def _decision(decision: Any) -> Entry:
     """A person's verdict, as their message: with what they wrote, and what they changed of a call."""
     question, who = decision.interrupt, decision.reviewer_name or "The system"
     entry = Entry("receipt", decision.decided_at, who, "shield-check", rank=2, interrupt=question, decision=decision)
-    value = decision.value
+    value = differences.answered(question, decision.value)
     if calls.is_gate(question) and isinstance(value, Mapping):
         entry.facts = facts(value["arguments"]) if value.get("arguments") else []
         entry.note = _("with other arguments") if entry.facts else ""

@@ -71,7 +71,7 @@ function row(table, change) {
   button.append(cell("span", ` ${change.label}`, "visually-hidden"));
   const last = document.createElement("td");
   last.append(button);
-  made.append(head, cell("td", change.was, "was"), cell("td", change.yours, "now"), last);
+  made.append(head, cell("td", change.was, "from"), cell("td", change.yours, "to"), last);
   return made;
 }
 

@@ -52,7 +52,7 @@ def test_e11_what_is_changed_of_a_call_is_told_while_it_is_typed(width: int, sig
     page.get_by_role("textbox", name="Note optional").fill("with care")
     expect(told).to_contain_text("1 field changed")
     expect(told.locator("tbody tr")).to_contain_text(["as always"])
-    expect(told.locator(".now")).to_have_text("with care")
+    expect(told.locator(".to")).to_have_text("with care")
     page.get_by_label("Count, Row 2").fill("7")
     page.get_by_role("button", name="Add a row to Lines").click()
     expect(page.get_by_label("Sku, Row 3")).to_be_focused()
