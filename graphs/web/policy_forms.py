@@ -143,7 +143,8 @@ def words(title: str, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def text(title: str, help_: str = "", most: int = 80) -> dict[str, Any]:
-    return {"type": "string", "title": title, "description": help_, "maxLength": most}
+    plain = {"type": "string", "title": title, "description": help_}
+    return plain | ({"maxLength": most} if most else {})
 
 
 def risks() -> dict[str, Any]:
@@ -194,7 +195,7 @@ def times(queues: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 def hours_schema() -> dict[str, Any]:
     example = _("Such as 09:00-12:00, 13:00-17:00")
-    days = {day: text(_(name), example if day == "mon" else "", 120) for day, name in DAY_NAMES.items()}
+    days = {day: text(_(name), example if day == "mon" else "", 0) for day, name in DAY_NAMES.items()}
     return {
         "type": "object",
         "title": _("Times run only in these hours"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from graphs.actions import policies
 from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, Overtaken, status_of
 from graphs.models import ApprovalQueue, AuditEntry, QueuePolicy
 from tests.actions.conftest import Asked
+from tests.actions.test_races import together
 from tests.people import People
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,3 +97,15 @@ def test_s02_questions_escalate_only_to_a_queue_that_its_editor_sees(people: Peo
     assert places("legal") == places("nowhere") == places("finance") == ["/escalate_to"]
     people.legal.memberships.create(user=people.administrator, right="view")
     assert policies.save(people.administrator, people.finance, edited(escalate_minutes=5, escalate_to="legal"))
+
+
+@pytest.mark.usefixtures("redis")
+def test_f21_of_two_editors_at_once_one_saves_and_the_other_is_told(people: People) -> None:
+    for base in range(20):
+        wanted = [edited(base, quorum=1, hold_seconds=base * 2 + one) for one in (1, 2)]
+        save = [partial(policies.save, people.administrator, people.finance, one) for one in wanted]
+        results = together(*save)
+        assert sorted(type(one).__name__ for one in results) == ["Overtaken", "QueuePolicy"]
+    versions = QueuePolicy.objects.order_by("version").values_list("version", flat=True)
+    assert list(versions) == list(range(1, 21))
+    assert AuditEntry.objects.filter(action="change_policy").count() == 20

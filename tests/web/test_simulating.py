@@ -10,6 +10,7 @@ from graphs.actions.decisions import decide
 from graphs.models import QueuePolicy
 from tests.actions.conftest import Asked
 from tests.people import People
+from tests.records import question
 from tests.web.conftest import SignedIn, text_of
 from tests.web.test_policies import sent
 
@@ -46,3 +47,17 @@ def test_what_cannot_be_a_policy_is_not_tried(people: People, signed_in: SignedI
 def test_s02_only_who_administers_the_queue_tries_one(people: People, signed_in: SignedIn) -> None:
     answer = signed_in(people.decider).post("/queues/finance/policy", {"act": "simulate", "base": "0"})
     assert answer.status_code == 403
+
+
+def test_it_takes_as_many_queries_for_many_decisions_as_for_one(people: People, signed_in: SignedIn) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert sent(signed_in, people, "simulate", p__quorum="2").status_code == 200
+        return len(captured)
+
+    asked = Asked(people, *(question(key=f"ask-{number}") for number in range(5)))
+    decide(people.decider, [asked.given()], channel="form")
+    one = queries()
+    for number in range(1, 5):
+        decide(people.decider, [asked.given(number=number)], channel="form")
+    assert queries() == one
