@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -128,10 +129,27 @@ def around(request: HttpRequest, interrupt: Interrupt) -> dict[str, Any]:
         "talk": talk.around(thread, interrupt, entries.parsed(request.GET.get("since", ""))),
         "streamed": talk.streamed(thread),
         "progress": progress.of(thread, names, questions),
-        "others": [one for one in questions if one.status in ("open", "needs_info") and one != interrupt],
+        **steps(person(request), interrupt, questions),
         "revised": differences.of_revision(interrupt, questions),
         "newer": next(reversed(talk.successors(interrupt, questions)), None),
     }
+
+
+def steps(user: User, interrupt: Interrupt, questions: list[Interrupt]) -> dict[str, Any]:
+    """The questions that stand beside this one, itself among them: what is open, and what was asked with it. One of a
+    queue that this reader does not see is left out (S02)."""
+    beside = {one.pk: one for one in questions if one.is_waiting or overlaps(one, interrupt)}
+    if set(beside) - {interrupt.pk}:
+        seen = Interrupt.objects.visible_to(user).filter(pk__in=beside).values_list("pk", flat=True)
+        beside = {pk: beside[pk] for pk in seen}
+    found = sorted((beside | {interrupt.pk: interrupt}).values(), key=lambda one: (one.created_at, one.pk))
+    return {"steps": found, "open_here": sum(one.is_waiting for one in found)}
+
+
+def overlaps(one: Interrupt, other: Interrupt) -> bool:
+    """Whether both stood open at one time."""
+    ended = [row.closed_at or datetime.max.replace(tzinfo=UTC) for row in (one, other)]
+    return one.status != "superseded" and one.created_at <= ended[1] and other.created_at <= ended[0]
 
 
 def trusted(submission: Submission | None) -> tuple[Mapping[str, str], dict[str, str]]:

@@ -17,7 +17,7 @@ from graphs.models import Decision, Interrupt
 from graphs.web import asking, definitions, words
 from graphs.web.markdown import rendered
 from graphs.web.people import display_name
-from graphs.web.reading import facts, pretty
+from graphs.web.reading import Fact, facts, pretty
 from graphs.web.reading import visible as written_out
 
 register = template.Library()
@@ -196,6 +196,13 @@ def named(user: User) -> str:
 @register.filter
 def question_title(interrupt: Interrupt) -> str:
     return asking.title_of(interrupt)
+
+
+@register.filter
+def first_facts(interrupt: Interrupt) -> list[Fact]:
+    """The first few short facts of a question, to tell it from those beside it."""
+    found = facts(asking.shown_value(interrupt))
+    return [fact for fact in found if fact.text and not fact.long][:3]
 
 
 @register.filter
