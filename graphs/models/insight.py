@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
 from django.db.models import (
-    Avg,
     Case,
     Count,
-    DurationField,
     Exists,
-    ExpressionWrapper,
     F,
     Max,
     OuterRef,
@@ -26,13 +25,12 @@ from django.db.models import (
     Subquery,
     Value,
     When,
-    Window,
 )
-from django.db.models.functions import Coalesce, Concat, RowNumber, TruncDate
+from django.db.models.functions import Coalesce, Concat, TruncDate
 
 from graphs.engine.statuses import Outcome
 from graphs.models.attention import Look
-from graphs.models.clock import Now
+from graphs.models.clock import Now, Seconds
 from graphs.models.interrupts import Decision, Interrupt
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ SHARES = {
     "rejected": BY_PEOPLE & Q(outcome=Outcome.REJECTED),
     "answered": BY_PEOPLE & Q(outcome=Outcome.ANSWERED, original=None),
 }
-TOOK = ExpressionWrapper(F("decided_at") - F("interrupt__created_at"), DurationField())
+TOOK = Seconds("interrupt__created_at", "decided_at")
 NODE = Concat(F("interrupt__thread__graph_id"), Value(" · "), F("interrupt__node_id"))
 #: The ways in which decisions are grouped; what has no tool is told by its node.
 GROUPS: dict[str, Combinable] = {
@@ -179,37 +177,44 @@ def first_looks(scope: Scope) -> Spans:
     rows = scope.asked.annotate(part=Value(""), looked=Subquery(looks.values("first_at")[:1])).filter(
         looked__isnull=False
     )
-    took = ExpressionWrapper(F("looked") - F("created_at"), DurationField())
-    return spans(rows.annotate(span=took)).get("", Spans())
+    return spans(rows.annotate(span=Seconds("created_at", "looked"))).get("", Spans())
 
 
 def spans(rows: QuerySet[Any]) -> dict[Any, Spans]:
-    """Median, mean and 90th percentile (nearest rank) of the `span` of each `part`."""
-    means = dict(rows.order_by().values("part").annotate(mean=Avg("span")).values_list("part", "mean"))
+    """Median, mean and 90th percentile (nearest rank) of the `span` of each `part`, in seconds."""
     found: dict[Any, Spans] = {}
-    middles: dict[Any, list[timedelta]] = defaultdict(list)
-    for key, place, n, span in ranked(rows):
-        one = found.setdefault(key, Spans(n, mean=means.get(key)))
+    middles: dict[Any, list[float]] = defaultdict(list)
+    for key, place, n, mean, span in ranked(rows):
+        one = found.setdefault(key, Spans(n, mean=timedelta(seconds=mean)))
         if place in ((n + 1) // 2, (n + 2) // 2):
             middles[key].append(span)
         if place == (9 * n + 9) // 10:
-            one.p90 = span
+            one.p90 = timedelta(seconds=span)
     for key, one in found.items():
-        one.median = sum(middles[key], timedelta()) / len(middles[key])
+        one.median = timedelta(seconds=sum(middles[key]) / len(middles[key]))
     return found
 
 
-def ranked(rows: QuerySet[Any]) -> Iterable[tuple[Any, int, int, timedelta]]:
-    """The rows in the middle and at the 90th percentile of each part: at most three of them are fetched."""
-    placed = rows.order_by().annotate(
-        place=Window(RowNumber(), partition_by=F("part"), order_by=[F("span"), F("pk")]),
-        total=Window(Count("pk"), partition_by=F("part")),
-    )
-    middle = Q(place=(F("total") + 1) / 2) | Q(place=(F("total") + 2) / 2)
-    found: Iterable[tuple[Any, int, int, timedelta]] = placed.filter(
-        middle | Q(place=(F("total") * 9 + 9) / 10)
-    ).values_list("part", "place", "total", "span")
-    return found
+#: The rows in the middle and at the 90th percentile of each part. Windows over a query of its own, so that what a row
+#: costs (a day of SQLite calls back into Python) is paid once and not once for each of them.
+RANKED = """
+SELECT part, place, total, mean, span FROM (
+  SELECT part, span, ROW_NUMBER() OVER (PARTITION BY part ORDER BY span) AS place,
+    COUNT(*) OVER (PARTITION BY part) AS total, AVG(span) OVER (PARTITION BY part) AS mean
+  FROM ({}) AS told
+) AS placed WHERE place IN ((total + 1) / 2, (total + 2) / 2, (total * 9 + 9) / 10)
+"""
+
+
+def ranked(rows: QuerySet[Any]) -> list[tuple[Any, int, int, float, float]]:
+    """At most three rows of each part, as the database has them."""
+    try:
+        sql, params = rows.order_by().values("part", "span").query.sql_with_params()
+    except EmptyResultSet:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(RANKED.format(sql), params)
+        return list(cursor.fetchall())
 
 
 def arrivals(scope: Scope) -> dict[date, int]:
@@ -220,7 +225,8 @@ def arrivals(scope: Scope) -> dict[date, int]:
 
 def daily(scope: Scope) -> dict[date, Spans]:
     """How long the decisions of each day took, and how many they were."""
-    return spans(scope.given.standing().annotate(part=TruncDate("decided_at"), span=TOOK))
+    found = spans(scope.given.standing().annotate(part=TruncDate("decided_at"), span=TOOK))
+    return {date.fromisoformat(str(day)): one for day, one in found.items()}
 
 
 def reviewers(scope: Scope) -> list[Reviewer]:
