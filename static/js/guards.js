@@ -3,7 +3,7 @@ import { gettext, ngettext, fill } from "./words.js";
 
 const ARMED = 6000;
 
-function disarm(button) {
+export function disarm(button) {
   if (!button.dataset.armed) return;
   clearTimeout(Number(button.dataset.armed));
   button.lastChild.textContent = button.dataset.first;
@@ -11,7 +11,7 @@ function disarm(button) {
   delete button.dataset.armed;
 }
 
-function arm(button) {
+export function arm(button) {
   button.dataset.first = button.lastChild.textContent;
   button.lastChild.textContent = fill(gettext("%(act)s?"), { act: button.dataset.first });
   button.classList.add("is-armed");
@@ -20,7 +20,7 @@ function arm(button) {
 }
 
 // In view, or else the first press only brings the card there: nobody says yes to what they do not see.
-function inView(button) {
+export function inView(button) {
   const card = button.closest("[data-review]")?.querySelector("#ask-title");
   if (!card) return true;
   const box = card.getBoundingClientRect();

@@ -43,6 +43,8 @@ export async function open(href, push = true) {
     if (turn !== opening) return;
     pane().replaceChildren(...[...page.body.childNodes].map((node) => document.importNode(node, true)));
     pane().inert = false;
+    // What is hidden cannot be given the focus.
+    shown();
     settle();
     const id = current();
     if (push) history.pushState({ item: id }, "", address(id));
