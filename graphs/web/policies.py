@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import orjson
@@ -52,7 +53,8 @@ def form_of(request: HttpRequest, queue: ApprovalQueue, spec: Any = ..., note: s
 def shown(
     request: HttpRequest, queue: ApprovalQueue, form: Field, base: int, status: int = 200, **more: Any
 ) -> HttpResponse:
-    spec = more.pop("spec", queue.policy_spec)
+    made = orjson.dumps(more.pop("spec", queue.policy_spec) or {}, option=orjson.OPT_INDENT_2).decode()
+    own = more.pop("document", "") or written(request)
     context = {
         "nav": "queues",
         "queue": queue,
@@ -62,9 +64,23 @@ def shown(
         "base": base,
         "four_eyes": bool((queue.policy_spec or {}).get("four_eyes")),
         "proposal": proposals.waiting(person(request), queue),
-        "document": orjson.dumps(spec or {}, option=orjson.OPT_INDENT_2).decode(),
+        "document": own or made,
+        # Of a text that somebody wrote there is none, so that it stays theirs.
+        "document_seal": "" if own else seal(made),
     }
     return page(request, "queues/policy.html", context | more, status)
+
+
+def written(request: HttpRequest) -> str:
+    """What somebody wrote into the text of the document and has not filled the form in from; else empty."""
+    given = request.POST.get("document", "").replace("\r\n", "\n")
+    kept = given and seal(given) != request.POST.get("document_seal") and request.POST.get("act") != "document"
+    return given if kept else ""
+
+
+def seal(text: str) -> str:
+    """Tells whether a text came back as it was shown; a line's end may have changed on the way."""
+    return hashlib.sha256(text.replace("\r\n", "\n").strip().encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def base_of(request: HttpRequest) -> int:
@@ -84,10 +100,11 @@ def typed(request: HttpRequest, queue: ApprovalQueue) -> tuple[Field, dict[str, 
 def reshaped(request: HttpRequest, queue: ApprovalQueue) -> HttpResponse:
     """The form once more with a row more or less; nothing is saved."""
     form = form_of(request, queue)
-    read(form, operate(form, posted_texts(request)), required=False)
+    value, _problems = read(form, operate(form, posted_texts(request)), required=False)
     for one in form.walk():
         one.problem = ""
-    return shown(request, queue, form, base_of(request))
+    spec = policy_forms.document(value) if isinstance(value, dict) else queue.policy_spec
+    return shown(request, queue, form, base_of(request), spec=spec)
 
 
 def save(request: HttpRequest, queue: ApprovalQueue) -> HttpResponse:

@@ -150,6 +150,14 @@ def test_the_document_as_json_fills_the_form_in(people: People, signed_in: Signe
         assert wrong.status_code == 422 and told in text_of(wrong) and '<b>"' not in wrong.content.decode()
 
 
+def test_words_in_the_json_stay_while_the_form_is_worked_on(people: People, signed_in: SignedIn) -> None:
+    assert '"quorum": 2' in fields_of(sent(signed_in, people, p__quorum="2", op="add:p/risk"))["document"]
+    kept = sent(signed_in, people, p__quorum="2", op="add:p/risk", document='{"quorum": 7')
+    assert fields_of(kept)["document"].strip() == '{"quorum": 7'
+    tried = signed_in(people.administrator).post("/queues/finance/policy", fields_of(kept) | {"act": "simulate"})
+    assert fields_of(tried)["document"].strip() == '{"quorum": 7'
+
+
 def test_what_only_says_the_usual_is_no_part_of_the_document() -> None:
     assert policy_forms.document(policy_forms.laid_out(None)) == {}
     assert policy_forms.document(policy_forms.laid_out(WHOLE)) == WHOLE
