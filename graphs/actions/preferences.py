@@ -9,6 +9,7 @@ from django.db import transaction
 from graphs.actions.actors import person_id
 from graphs.actions.errors import InputInvalid
 from graphs.models import Preference
+from graphs.policies.checked_hours import is_zone
 
 if TYPE_CHECKING:
     from graphs.actions.actors import Person
@@ -26,6 +27,14 @@ def choose(actor: Person, name: str, value: str) -> None:
     if value not in CHOICES.get(name, ()):
         raise InputInvalid([(f"/{name}", "there is no such choice")])
     keep(actor, name, value)
+
+
+def choose_zone(actor: Person, zone: str) -> None:
+    """Set the zone in which times are told; empty leaves it to the browser. Raises InputInvalid for one that there is
+    not."""
+    if zone and not is_zone(zone):
+        raise InputInvalid([("/zone", "there is no such time zone; write one such as Europe/Amsterdam")])
+    Preference.objects.update_or_create(user_id=person_id(actor), defaults={"zone": zone})
 
 
 def open_with(actor: Person, view: int | None) -> None:

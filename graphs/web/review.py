@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from graphs.actions import comments, decisions, information, looks, undoing
+from graphs.actions import comments, decisions, information, looks, preferences, undoing
 from graphs.actions import drafts as drafting
 from graphs.actions.errors import AlreadyDecided, InputInvalid, NoLongerOpen, NotFound, Refused, Stale, status_of
 from graphs.engine.errors import AnswerInvalid, PayloadError
@@ -47,6 +48,7 @@ from graphs.web.reading import facts, pretty
 from graphs.web.shell import SeeOther, page
 from graphs.web.submission import Submission, typed_texts
 
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: More raw JSON than this helps nobody on a page; the whole value is a download (U17).
 RAW_SHOWN = 64 * 1024
 
@@ -109,6 +111,7 @@ def review_context(request: HttpRequest, interrupt: Interrupt, submission: Submi
         "typed": submission.posted if submission else taken_back(user, interrupt),
         "problems": submission.pairs if submission else [],
         "draft": draft,
+        "just": just_decided(user, request.GET.get("after", "")),
         "decided": differences.of_decision(interrupt, decision),
         "files": attachments.inside(interrupt) + attachments.beside(interrupt),
         "may_attach": can(user, "comment", interrupt),
@@ -133,6 +136,15 @@ def around(request: HttpRequest, interrupt: Interrupt) -> dict[str, Any]:
         "revised": differences.of_revision(interrupt, questions),
         "newer": next(reversed(talk.successors(interrupt, questions)), None),
     }
+
+
+def just_decided(user: User, text: str) -> dict[str, Any] | None:
+    """What this reader decided before the question that opened by itself, so that it can still be undone."""
+    found = Interrupt.objects.visible_to(user).filter(pk=text).first() if UUID.fullmatch(text) else None
+    decision = found.verdict() if found else None
+    if decision is None or decision.reviewer_id != user.pk:
+        return None
+    return {"interrupt": found, "decision": decision, "undo": bool(decision.held_until and can(user, "undo", decision))}
 
 
 def steps(user: User, interrupt: Interrupt, questions: list[Interrupt]) -> dict[str, Any]:
@@ -200,8 +212,14 @@ def decide(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
     except Refused as error:
         return conflict(request, interrupt, submission, error)
     drafting.drop(person(request), interrupt)
-    query = request.GET.get("from", "")
-    return SeeOther(decided_at(interrupt, query))
+    return SeeOther(onward(request, interrupt))
+
+
+def onward(request: HttpRequest, interrupt: Interrupt) -> str:
+    """Where a decision leads: to what came of it, or, for who chose so, to the next question with a word of it."""
+    query, user = request.GET.get("from", ""), person(request)
+    following = next_item(user, interrupt, request) if preferences.chosen(user)["advance"] == "on" else None
+    return decided_at(following, query, str(interrupt.pk)) if following else decided_at(interrupt, query)
 
 
 def prove(request: HttpRequest, guard: guards.Guard, submission: Submission) -> bool:
@@ -231,13 +249,12 @@ def reshaped(request: HttpRequest, interrupt: Interrupt) -> HttpResponse:
     return shown(request, review_context(request, interrupt, kept))
 
 
-def decided_at(interrupt: Interrupt, query: str) -> str:
+def decided_at(interrupt: Interrupt, query: str, after: str = "") -> str:
+    """A question's page, with the list it was opened from and the question that was decided just before it."""
     address = reverse("review", args=[interrupt.pk])
-    if not query:
-        return address
     kept = QueryDict(mutable=True)
-    kept["from"] = query
-    return f"{address}?{kept.urlencode()}"
+    kept.update({name: text for name, text in (("from", query), ("after", after)) if text})
+    return f"{address}?{kept.urlencode()}" if kept else address
 
 
 def again(request: HttpRequest, interrupt: Interrupt, submission: Submission) -> HttpResponse:

@@ -1,4 +1,5 @@
 // Help with filling in: a search above long lists of choices, and a calendar beside date-times, in the reader's zone.
+import { own } from "./times.js";
 import { gettext, fill } from "./words.js";
 
 function narrow(list, text) {
@@ -20,34 +21,44 @@ function search(list) {
   list.dataset.ready = "";
 }
 
-const two = (number) => String(Math.trunc(Math.abs(number))).padStart(2, "0");
-
-function offset(moment) {
-  const minutes = -moment.getTimezoneOffset();
-  return `${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+// How far a zone is from UTC at a moment, in minutes.
+function offset(moment, zone) {
+  const parts = new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "longOffset" }).formatToParts(moment);
+  const text = parts.find((one) => one.type === "timeZoneName").value;
+  const [, sign, hours, minutes] = text.match(/([+-])(\d\d):(\d\d)/) ?? ["", "+", "0", "0"];
+  return (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
 }
 
-const local = (moment) =>
-  `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}T${two(moment.getHours())}:${two(moment.getMinutes())}`;
+const shifted = (moment, minutes) => new Date(moment.getTime() + minutes * 60000).toISOString().slice(0, 16);
+const local = (moment, zone) => shifted(moment, offset(moment, zone));
 
-function told(field, calendar) {
+// What a clock on the wall of a zone says, with that zone's distance from UTC on that day.
+function withOffset(text, zone) {
+  const wall = new Date(`${text}Z`);
+  const first = offset(wall, zone);
+  const minutes = offset(new Date(wall.getTime() - first * 60000), zone);
+  const two = (number) => String(Math.trunc(Math.abs(number))).padStart(2, "0");
+  return `${text}${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}
+
+function told(field, calendar, zone) {
   const moment = new Date(/[zZ]$|[+-]\d\d:?\d\d$/.test(field.value) ? field.value : `${field.value}Z`);
-  calendar.value = field.value && !Number.isNaN(moment.getTime()) ? local(moment) : "";
+  calendar.value = field.value && !Number.isNaN(moment.getTime()) ? local(moment, zone) : "";
 }
 
 function calendarFor(field) {
   const calendar = document.createElement("input");
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = own();
   const label = fill(gettext("Date and time in your zone, %(zone)s"), { zone });
   Object.assign(calendar, { type: "datetime-local", className: "form-control", title: label });
   calendar.setAttribute("aria-label", label);
   calendar.addEventListener("change", () => {
     if (!calendar.value) return;
-    field.value = calendar.value.slice(0, 16) + offset(new Date(calendar.value));
+    field.value = withOffset(calendar.value.slice(0, 16), zone);
     field.dispatchEvent(new Event("input", { bubbles: true }));
   });
-  field.addEventListener("change", () => told(field, calendar));
-  told(field, calendar);
+  field.addEventListener("change", () => told(field, calendar, zone));
+  told(field, calendar, zone);
   const pair = document.createElement("div");
   pair.className = "moment";
   field.before(pair);

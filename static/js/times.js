@@ -1,10 +1,11 @@
 // Keeps ages and deadlines true, and shows moments in the reader's own zone.
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
-const zone = (moment) => {
-  const part = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts(moment);
-  return part.find((one) => one.type === "timeZoneName")?.value ?? "";
-};
+// The zone that the reader chose, else the browser's own.
+export const own = () => document.documentElement.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone;
+const zoned = (options) => new Intl.DateTimeFormat(undefined, { timeZone: own(), ...options });
+const FULL = zoned({ dateStyle: "medium", timeStyle: "medium" });
+const CLOCK = zoned({ timeStyle: "medium" });
+const NAME = zoned({ timeZoneName: "short" });
+const zone = (moment) => NAME.formatToParts(moment).find((one) => one.type === "timeZoneName")?.value ?? "";
 
 export const span = (seconds) => {
   for (const [size, unit] of [

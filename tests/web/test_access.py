@@ -32,7 +32,15 @@ POSTED = (
     | VIEWS
     | REVIEWED
     | AUDITED
-    | {"view_save", "queue_proposal", "delegation_end", "preferences", "trust_revoke", "thread_comment", "theme", "logout"}
+    | {
+        "view_save",
+        "queue_proposal",
+        "delegation_end",
+        "trust_revoke",
+        "thread_comment",
+        "theme",
+        "logout",
+    }
 )
 #: Files of a question, which the one asked here has none of.
 FILES = {"attachment", "embedded"}
