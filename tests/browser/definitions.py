@@ -41,7 +41,7 @@ NESTED = {
 class Case(BaseModel):
     """Which question to ask."""
 
-    case: Literal["long", "options", "hostile", "widgets", "nested", "expiring"] = Field(title="Case")
+    case: Literal["long", "options", "hostile", "widgets", "nested", "expiring", "due"] = Field(title="Case")
 
 
 def put(inp: ExecutableInput) -> dict[str, Any]:
@@ -52,6 +52,9 @@ def put(inp: ExecutableInput) -> dict[str, Any]:
     schema = WIDGETS if case == "widgets" else None
     if case == "expiring":
         decision = ask("Answer soon", expires_in=6, default="nobody answered", queue="payments")
+    elif case == "due":
+        # Half a year on, so that the clocks of many zones have been changed by then.
+        decision = ask("Answer in time", expires_in=182 * 86_400, default="nobody answered", queue="payments")
     else:
         decision = ask(f"Look at the {case} one", payload=payload, schema=schema, queue="payments")
     return {"outcome": str(decision.outcome), "value": decision.value, "comment": decision.comment}
