@@ -12,8 +12,9 @@ from django.core.management import CommandError, call_command
 from graphs.actions import audit
 from graphs.jobs.threads import advance
 from graphs.library import operations
-from graphs.management.commands.demo import QUEUES
+from graphs.management.commands.demo import POLICIES, QUEUES
 from graphs.models import ApprovalQueue, Interrupt, Thread
+from graphs.policies.risk import Level
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("redis")]
 
@@ -59,6 +60,17 @@ def test_the_password_is_random_and_shown_once() -> None:
     assert User.objects.get(username="ana").check_password(first)
     second = demo().split("password ")[1].split()[0]
     assert first != second
+
+
+def test_its_policies_are_in_force_and_judge_what_waits() -> None:
+    demo()
+    for _ in range(Thread.objects.count()):
+        advance()
+    versions = dict(ApprovalQueue.objects.filter(slug__in=POLICIES).values_list("slug", "policy_version"))
+    assert versions == dict.fromkeys(POLICIES, 1)
+    large = Interrupt.objects.get(message__contains="A-4733")
+    assert (large.risk, large.risk_rules) == (Level.HIGH, ["amount over 1 000"]) and large.due_at is not None
+    assert not Interrupt.objects.filter(stuck_since__isnull=False).exists()
 
 
 def test_it_may_run_twice_without_a_second_set_of_people_and_queues() -> None:

@@ -1,4 +1,4 @@
-"""Three people, their queues, and a handful of threads and conversations that wait for them."""
+"""Four people, their queues with their policies, and a handful of threads and conversations that wait for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from graphs.actions import memberships, threads
+from graphs.actions import memberships, policies, threads
 from graphs.actions import queues as routing
 from graphs.actions.actors import System
 from graphs.management.first_run import FIRST_NAME
@@ -35,7 +35,21 @@ PEOPLE: dict[str, tuple[str, str, dict[str, Right]]] = {
     "ana": ("Ana", "Costa", dict.fromkeys(QUEUES, Right.DECIDE)),
     "ben": ("Ben", "Okafor", {"payments": Right.DECIDE, "people": Right.DECIDE, "releases": Right.VIEW}),
     "cleo": ("Cleo", "Martin", {}),
+    "dana": ("Dana", "Fischer", dict.fromkeys(QUEUES, Right.ADMINISTER)),
 }
+
+#: What each team has agreed on, as its version 1.
+POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "payments": ("Large refunds need a reason, and all of them an answer the same morning.", {
+        "due_minutes": 240, "remind_minutes_before": 60, "amount_path": "/payload/amount",
+        "risk": [{"name": "amount over 1 000", "level": "high", "when": [
+            {"path": "/payload/amount", "op": ">", "value": 1000}]}],
+    }),
+    "people": ("A decision can be taken back for a moment.", {"hold_seconds": 8, "reason": "reject"}),
+    "moderation": ("What nobody looks at in two days is not published.", {
+        "expire_minutes": 2880, "expire_outcome": "rejected"}),
+    "releases": ("Two people agree to a release, and say why.", {"quorum": 2, "reason": "always"}),
+}  # fmt: skip
 
 #: What cleo asks for; the first refund, and the first of the agent's, is small enough to be paid without anybody.
 REQUESTS: list[tuple[str, dict[str, Any] | str]] = [
@@ -74,7 +88,9 @@ class Command(BaseCommand):
             thread = threads.start(people["cleo"], graph_id, given, channel="demo")
             self.stdout.write(f"  started  {thread.title or thread}")
         self.stdout.write(f"\nSign in as {', '.join(PEOPLE)} with the password {chosen}")
-        self.stdout.write("ana decides everything; ben payments and people, and he reads releases; cleo asked.")
+        self.stdout.write(
+            "ana decides everything; ben payments and people, and he reads releases; cleo asked; dana runs the queues."
+        )
 
     def _person(self, name: str) -> User:
         first, last, _ = PEOPLE[name]
@@ -89,6 +105,10 @@ class Command(BaseCommand):
             person.save()
             for slug, right in PEOPLE[name][2].items():
                 memberships.admit(DEMO, queues[slug], person, right, channel="demo")
+        for slug, (note, spec) in POLICIES.items():
+            queues[slug].refresh_from_db()
+            if not queues[slug].policy_version:
+                policies.save(people["dana"], queues[slug], policies.Edited(spec, 0, note), channel="demo")
         # Where a graph asks that names no queue, as the first one that somebody writes does.
         memberships.admit(DEMO, routing.default(), people["ana"], Right.DECIDE, channel="demo")
 
