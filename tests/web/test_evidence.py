@@ -18,7 +18,7 @@ from graphs.actions.errors import NotFound
 from graphs.agents.approvals import gate_schema
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.statuses import Outcome
-from graphs.models import AuditEntry, Draft
+from graphs.models import Attachment, AuditEntry, Draft
 from tests.actions.conftest import Asked
 from tests.actions.policies import enforce
 from tests.people import People
@@ -161,6 +161,14 @@ def test_an_open_and_an_undecided_question_have_evidence_too(people: People, sig
     files = unzipped(signed_in(people.viewer).post(f"/review/{asked.row().pk}/evidence").content)
     assert json.loads(files["decisions.json"]) == [] and files["audit.jsonl"] == b""
     assert json.loads(files["policy.json"]) == {"queue": "finance", "versions": [{"version": 0, "spec": None}]}
+
+
+def test_a_file_beside_the_question_is_named_by_its_digest(people: People, signed_in: SignedIn, asked: Asked) -> None:
+    fields = {"name": "box.png", "content_type": "image/png", "size": 3, "sha256": "a" * 64, "author_name": "viewer"}
+    Attachment.objects.create(interrupt=asked.row(), content=b"png", **fields)
+    files = unzipped(signed_in(people.viewer).post(f"/review/{asked.row().pk}/evidence").content)
+    (told,) = json.loads(files["attachments.json"])
+    assert told.pop("created_at") and told == fields
 
 
 def test_the_buttons_lead_to_it(people: People, signed_in: SignedIn, asked: Asked) -> None:
