@@ -40,6 +40,10 @@ def addresses(tab: Tab) -> list[str]:
         "/threads",
         "/launch",
         "/launch/release",
+        "/queues",
+        "/queues/payments",
+        "/delegations",
+        rows[0].partition("?")[0] + "/why",
         "/accounts/password/",
         "/nonsense",
     ]
