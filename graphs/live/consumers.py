@@ -13,12 +13,14 @@ from uuid import UUID
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.auth.models import User
 from django.db import Error as DatabaseError
 from redis import RedisError
 
 from graphs.live import rights
 from graphs.live.hints import Hint, Pending, clean
 from graphs.live.looking import Look
+from graphs.live.together import together
 
 SIGNED_OUT = 4401
 RIGHTS_CHANGED = 4403
@@ -70,8 +72,7 @@ class HintConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(TRY_AGAIN)
 
     async def look(self) -> rights.Rights | None:
-        found: rights.Rights | None = await database_sync_to_async(rights.current)(self.session_key)
-        return found
+        return await together(("rights", self.session_key), lambda: rights.current(self.session_key))
 
     async def join(self, groups: frozenset[str]) -> None:
         for group in sorted(groups - self.joined):
@@ -153,8 +154,13 @@ class HintConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             if allowed is None:
                 return
             taken = self.pending.take()
-            for hint in await database_sync_to_async(rights.forwarded)(allowed.user, taken):
+            for hint in await self.heard_of(allowed.user, taken):
                 await self.say(hint)
+
+    async def heard_of(self, user: User, hints: list[Hint]) -> list[Hint]:
+        """Those that this person may hear; all tabs that they have open hear the same."""
+        question = ("hints", user.pk, json.dumps(hints, sort_keys=True))
+        return await together(question, lambda: rights.forwarded(user, hints))
 
     async def say(self, data: Hint) -> None:
         await self.send(text_data=json.dumps(data, separators=(",", ":")))
