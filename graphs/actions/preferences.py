@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import transaction
 
 from graphs.actions.actors import person_id
@@ -35,6 +36,14 @@ def choose_zone(actor: Person, zone: str) -> None:
     if zone and not is_zone(zone):
         raise InputInvalid([("/zone", "there is no such time zone; write one such as Europe/Amsterdam")])
     Preference.objects.update_or_create(user_id=person_id(actor), defaults={"zone": zone})
+
+
+def choose_language(actor: Person, language: str) -> None:
+    """Set the language of one's pages; empty leaves it to the browser. Raises InputInvalid for one that there is
+    not."""
+    if language and language not in dict(settings.LANGUAGES):
+        raise InputInvalid([("/language", "there is no such language")])
+    Preference.objects.update_or_create(user_id=person_id(actor), defaults={"language": language})
 
 
 def open_with(actor: Person, view: int | None) -> None:

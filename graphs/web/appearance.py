@@ -1,12 +1,13 @@
-"""Light, dark or as the system has it: kept in a cookie, so that the server writes it into the first byte."""
+"""The words of scripts; light, dark or as the system has it, in a cookie, so that the first byte of a page has it."""
 
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.templatetags.static import static
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
+from django.views.i18n import JavaScriptCatalog
 
 from graphs.web.shell import SeeOther
 
@@ -18,6 +19,14 @@ YEAR = 365 * 24 * 3600
 def favicon(request: HttpRequest) -> HttpResponse:
     """Browsers ask for this address beside every document that names no icon, such as a download."""
     return HttpResponseRedirect(static("icon.svg"))
+
+
+@require_safe
+def words(request: HttpRequest) -> HttpResponseBase:
+    """The words of scripts in the reader's language; the address that pages use names it, so it may be kept a while."""
+    response = JavaScriptCatalog.as_view(packages=[])(request)
+    response["Cache-Control"] = "private, max-age=3600"
+    return response
 
 
 @require_POST

@@ -1,4 +1,4 @@
-"""How one person's pages behave: the zone of times, density, single letters, whether the next question opens."""
+"""How one person's pages behave: language, zone, density, single letters, whether the next question opens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from graphs.actions import preferences
 from graphs.actions.errors import InputInvalid
-from graphs.web import zones
+from graphs.web import locales
 from graphs.web.people import person
 from graphs.web.shell import SeeOther, page
 
@@ -35,21 +35,26 @@ def choose(request: HttpRequest) -> HttpResponse:
 
 
 def keep(request: HttpRequest) -> None:
-    """Set what was sent. The zone also goes into the session, where every page of this person finds it."""
+    """Set what was sent. Zone and language also go into the session, where every page of this person finds them."""
     for name in preferences.CHOICES:
         if name in request.POST:
             preferences.choose(person(request), name, request.POST[name])
     if "zone" in request.POST:
         zone = request.POST["zone"].strip()
         preferences.choose_zone(person(request), zone)
-        request.session[zones.KEY] = zone
+        request.session[locales.ZONE] = zone
+    if "language" in request.POST:
+        preferences.choose_language(person(request), request.POST["language"])
+        request.session[locales.LANGUAGE] = request.POST["language"]
 
 
 def shown(request: HttpRequest, problems: dict[str, str] | None = None, status: int = 200) -> HttpResponse:
     chosen = preferences.chosen(person(request)) | request.POST.dict()
     context: dict[str, Any] = {
         "nav": "preferences",
-        "own_zone": request.POST.get("zone", zones.chosen(request)),
+        "own_zone": request.POST.get("zone", locales.chosen_zone(request)),
+        "languages": list(locales.LANGUAGES.items()),
+        "own_language": request.POST.get("language", locales.chosen_language(request)),
         "zones": sorted(available_timezones()),
         "problems": problems or {},
         "saved": "saved" in request.GET,

@@ -12,7 +12,7 @@ from django.utils.functional import SimpleLazyObject
 
 from graphs import permissions
 from graphs.models import ApprovalQueue
-from graphs.web import listing, zones
+from graphs.web import listing, locales
 
 #: Counting stops here; a badge shows "999+".
 MOST_COUNTED = 1000
@@ -43,7 +43,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "layout": "layouts/parts.html" if wants_parts(request) else "layouts/page.html",
         "open_count": SimpleLazyObject(lambda: open_count(request)),
         "theme": theme(request),
-        "zone": zones.chosen(request) if hasattr(request, "session") else "",
+        "zone": locales.chosen_zone(request) if hasattr(request, "session") else "",
         # One look at the memberships, and only where a whole page is made.
         "may_oversee": SimpleLazyObject(lambda: ApprovalQueue.objects.overseen_by(request.user).exists()),
         "may_audit": SimpleLazyObject(lambda: permissions.can(request.user, "audit")),

@@ -85,6 +85,7 @@ urlpatterns = [
     path("insights/table.csv", insights.download, name="insights_csv"),
     path("trust", trust.trusted, name="trust"),
     path("trust/<uuid:pk>/revoke", trust.revoke, name="trust_revoke"),
+    path("words.js", login_not_required(appearance.words), name="words"),
     path("favicon.ico", appearance.favicon, name="favicon"),
     path("theme", login_not_required(appearance.theme), name="theme"),
     path("accounts/login/", see_other(SignIn.as_view()), name="login"),

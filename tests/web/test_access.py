@@ -20,7 +20,7 @@ from tests.web.conftest import SignedIn, form_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OPEN_TO_ALL = {"favicon", "login", "theme"}
+OPEN_TO_ALL = {"favicon", "login", "theme", "words"}
 ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
 AUDITED = {"audit_verify", "audit_export"}
