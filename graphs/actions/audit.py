@@ -15,6 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from graphs import store
+from graphs.actions import origins
 from graphs.actions.actors import actor_id, actor_name
 from graphs.engine import canonical
 from graphs.models import AuditEntry, Counter
@@ -67,12 +68,18 @@ def record(
         object_type=object_type,
         object_id=str(object_id),
         channel=channel,
-        data=None if data is None else dict(data),
+        data=facts(data),
         previous=previous or GENESIS,
     )
     entry.digest = sign(entry)
     store.extend_chain(HEAD, entry)
     return entry
+
+
+def facts(data: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What an entry says of its act, with where that came from; both are signed with it."""
+    origin = origins.told()
+    return {**(data or {}), "origin": origin} if origin else None if data is None else dict(data)
 
 
 def head() -> Head:

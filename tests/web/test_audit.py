@@ -26,6 +26,9 @@ from tests.web.conftest import SignedIn, form_of, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+#: Where the acts of these tests come from.
+BROWSER = {"origin": {"ip": "127.0.0.1", "agent": ""}}
+
 
 @pytest.fixture
 def auditor(db: None) -> User:
@@ -150,7 +153,7 @@ def test_verifying_is_an_entry_and_says_that_the_chain_holds(signed_in: SignedIn
     page = signed_in(auditor).get(answer["Location"])
     assert "The chain holds 3 entries were checked." in text_of(page)
     last = AuditEntry.objects.latest("seq")
-    assert (last.action, last.actor_name, last.data) == ("verify_chain", "auditor", {"ok": True, "checked": 3})
+    assert (last.action, last.actor_name, last.data) == ("verify_chain", "auditor", {"ok": True, "checked": 3, **BROWSER})
 
 
 def test_verifying_names_the_first_bad_entry(signed_in: SignedIn, auditor: User) -> None:
@@ -194,7 +197,7 @@ def test_an_export_has_what_matches_and_a_file_that_proves_it(kind: str, signed_
         )
     noted = AuditEntry.objects.get(seq=told["entry"])
     assert (noted.action, noted.actor_name) == ("export_audit", "auditor")
-    assert noted.data == {"format": kind, "filter": {"actor": "clock"}}
+    assert noted.data == {"format": kind, "filter": {"actor": "clock"}, **BROWSER}
 
 
 def test_an_altered_export_is_known_by_its_file(signed_in: SignedIn, auditor: User) -> None:
