@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User as UserRow
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs.models import (
     ApprovalQueue,
@@ -65,15 +67,17 @@ def ruling(user: User | AnonymousUser, action: str, obj: Any = None) -> Ruling:
     ApprovalQueue; `start`, `operate` and `audit` need none.
     """
     if not user.is_authenticated:
-        return Ruling(False, "Nobody is signed in.")
+        return Ruling(False, _("Nobody is signed in."))
     if not user.is_active:
-        return Ruling(False, "This account is deactivated.")
+        return Ruling(False, _("This account is deactivated."))
     if action == "start":
-        return Ruling(True, "Everybody who is signed in may start a thread.")
+        return Ruling(True, _("Everybody who is signed in may start a thread."))
     if action == "operate":
-        return said(operates(user), "Operators steer every thread.", "Only operators may do this.")
+        return said(operates(user), _("Operators steer every thread."), _("Only operators may do this."))
     if action == "audit":
-        return said(audits(user), "Auditors and operators read the whole audit chain.", "Only auditors may do this.")
+        return said(
+            audits(user), _("Auditors and operators read the whole audit chain."), _("Only auditors may do this.")
+        )
     if action in ("decide", "claim", "ask_back"):
         return deciding(user, obj)
     check, yes, no = RULES[action]
@@ -81,32 +85,45 @@ def ruling(user: User | AnonymousUser, action: str, obj: Any = None) -> Ruling:
 
 
 def said(allowed: bool, yes: str, no: str) -> Ruling:
-    return Ruling(allowed, yes if allowed else no)
+    return Ruling(allowed, str(yes if allowed else no))
 
 
 def deciding(user: User | AnonymousUser, obj: Any) -> Ruling:
     """A member's right to decide, their own or delegated, unless it is their own request and the policy forbids that
     on every channel (S01)."""
     if not isinstance(obj, Interrupt):
-        return Ruling(False, "Only questions are decided.")
+        return Ruling(False, _("Only questions are decided."))
     requester, alone = obj.thread.conversation.requester_id, not policies.parse(obj.queue.policy_spec).self_approval
     if alone and requester == user.pk:
-        return Ruling(False, f"You asked for this yourself, and in {obj.queue.title} somebody else has to decide.")
+        return Ruling(
+            False,
+            _("You asked for this yourself, and in %(title)s somebody else has to decide.")
+            % {"title": obj.queue.title},
+        )
     if user.has_perm("graphs.decide_interrupt"):
-        return Ruling(True, "This account may decide the questions of every queue.")
+        return Ruling(True, _("This account may decide the questions of every queue."))
     if (right := own_right(user, obj.queue_id)) in DECIDERS:
-        return Ruling(True, f"A member of {obj.queue.title} who {Right(right).label}.")
+        return Ruling(
+            True, _("A member of %(title)s who %(label)s.") % {"title": obj.queue.title, "label": Right(right).label}
+        )
     given = delegations(user, obj.queue_id)
     if alone:
         given = [one for one in given if one.giver_id != requester]
     if given:
         name = given[0].giver_name
-        return Ruling(True, f"{name} has delegated deciding until {given[0].ends_at:%Y-%m-%d %H:%M} UTC.", name)
+        return Ruling(
+            True,
+            _("%(name)s has delegated deciding until %(ends_at)s UTC.")
+            % {"name": name, "ends_at": f"{given[0].ends_at:%Y-%m-%d %H:%M}"},
+            name,
+        )
     return Ruling(False, only_members(obj))
 
 
 def only_members(obj: Interrupt) -> str:
-    return f"You may see this but not decide it: that is for the members of {obj.queue.title} who may."
+    return _("You may see this but not decide it: that is for the members of %(title)s who may.") % {
+        "title": obj.queue.title
+    }
 
 
 def own_right(user: User | AnonymousUser, queue_id: int) -> str | None:
@@ -249,16 +266,61 @@ def holds(user: User | AnonymousUser, queue_id: int, *rights: Right) -> bool:
 
 
 #: Action -> (who may, why they may, what the others are told).
-RULES: dict[str, tuple[Any, str, str]] = {
-    "view": (may_view, "It is in a queue or thread of theirs.", "It is in no queue or thread of theirs."),
-    "comment": (may_view, "Whoever sees it may write a remark.", "It is in no queue or thread of theirs."),
-    "assign": (may_assign, "They administer the queue, or have it.", "Only who administers the queue may assign it."),
-    "undo": (may_undo, "They decided it, or administer the queue.", "Only who decided it may undo that."),
-    **dict.fromkeys(STEERING, (may_steer, "They asked for it, or operate.", "Only its requester and operators may.")),
-    "resume": (may_resume, "They may resume it.", "Only who suspended it and operators may resume it."),
-    **dict.fromkeys(OPERATING, (may_operate_on, "Operators may.", "Only operators may do this.")),
-    "end": (may_end, "They gave it, or administer its queue.", "Only who gave it may end it."),
-    "administer": (may_administer, "They administer the queue.", "Only who administers the queue may."),
-    "trust": (may_trust, "They administer the queue.", "Only who administers the queue may trust every thread."),
-    "revoke": (may_revoke, "They gave it, or decide in its queue.", "Only who gave it and deciders may revoke it."),
+RULES: dict[str, tuple[Any, Any, Any]] = {
+    "view": (
+        may_view,
+        gettext_lazy("It is in a queue or thread of theirs."),
+        gettext_lazy("It is in no queue or thread of theirs."),
+    ),
+    "comment": (
+        may_view,
+        gettext_lazy("Whoever sees it may write a remark."),
+        gettext_lazy("It is in no queue or thread of theirs."),
+    ),
+    "assign": (
+        may_assign,
+        gettext_lazy("They administer the queue, or have it."),
+        gettext_lazy("Only who administers the queue may assign it."),
+    ),
+    "undo": (
+        may_undo,
+        gettext_lazy("They decided it, or administer the queue."),
+        gettext_lazy("Only who decided it may undo that."),
+    ),
+    **dict.fromkeys(
+        STEERING,
+        (
+            may_steer,
+            gettext_lazy("They asked for it, or operate."),
+            gettext_lazy("Only its requester and operators may."),
+        ),
+    ),
+    "resume": (
+        may_resume,
+        gettext_lazy("They may resume it."),
+        gettext_lazy("Only who suspended it and operators may resume it."),
+    ),
+    **dict.fromkeys(
+        OPERATING, (may_operate_on, gettext_lazy("Operators may."), gettext_lazy("Only operators may do this."))
+    ),
+    "end": (
+        may_end,
+        gettext_lazy("They gave it, or administer its queue."),
+        gettext_lazy("Only who gave it may end it."),
+    ),
+    "administer": (
+        may_administer,
+        gettext_lazy("They administer the queue."),
+        gettext_lazy("Only who administers the queue may."),
+    ),
+    "trust": (
+        may_trust,
+        gettext_lazy("They administer the queue."),
+        gettext_lazy("Only who administers the queue may trust every thread."),
+    ),
+    "revoke": (
+        may_revoke,
+        gettext_lazy("They gave it, or decide in its queue."),
+        gettext_lazy("Only who gave it and deciders may revoke it."),
+    ),
 }

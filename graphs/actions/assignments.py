@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions, store
 from graphs.actions import audit, hints, queues
@@ -38,9 +39,9 @@ def claim(actor: Person, interrupt_id: str, *, channel: str = "form") -> Interru
             return fresh(interrupt)
         now = fresh(interrupt)
         if now.status not in ("open", "needs_info"):
-            raise NotPossible("This question is no longer open.")
+            raise NotPossible(_("This question is no longer open."))
         if now.assignee_id != actor.pk:
-            raise NotPossible(f"{now.assignee_name or 'Somebody else'} has this already.")
+            raise NotPossible(_("%(name)s has this already.") % {"name": now.assignee_name or _("Somebody else")})
         return now
 
 
@@ -56,7 +57,7 @@ def release(actor: Person, interrupt_id: str, *, channel: str = "form") -> Inter
             return fresh(interrupt)
     now = fresh(interrupt)
     if now.assignee_id not in (None, actor.pk):
-        raise NotAllowed(f"{now.assignee_name} has this; only they can give it back.")
+        raise NotAllowed(_("%(name)s has this; only they can give it back.") % {"name": now.assignee_name})
     return now
 
 
@@ -68,11 +69,11 @@ def assign(actor: Person, interrupt_id: str, person: User | None, *, channel: st
     """
     interrupt = allowed(actor, "assign", interrupt_id)
     if person is not None and not permissions.can(person, "decide", interrupt):
-        raise InputInvalid([("/person", f"{actor_name(person)} may not decide this question")])
+        raise InputInvalid([("/person", _("%(name)s may not decide this question") % {"name": actor_name(person)})])
     held = Interrupt.objects.waiting().filter(pk=interrupt.pk, assignee=interrupt.assignee_id)
     with transaction.atomic():
         if not held.update(**(nobody() if person is None else holder(person))):
-            raise NotPossible("Somebody else took it, or it is no longer open.")
+            raise NotPossible(_("Somebody else took it, or it is no longer open."))
         facts = {"to": person.pk if person else None, "name": actor_name(person) if person else ""}
         moved(actor, interrupt, "assign", facts, channel)
     return fresh(interrupt)
@@ -85,9 +86,9 @@ def snooze(actor: Person, interrupt_id: str, until: datetime, *, channel: str = 
     """
     interrupt = find(actor, interrupt_id)
     if not timezone.now() < until <= timezone.now() + LONGEST_SNOOZE:
-        raise InputInvalid([("/until", "choose a moment within the next year")])
+        raise InputInvalid([("/until", _("choose a moment within the next year"))])
     with transaction.atomic():
-        kept, _ = Snooze.objects.update_or_create(
+        kept, _made = Snooze.objects.update_or_create(
             user_id=person_id(actor), interrupt=interrupt, defaults={"until": until}
         )
         noted(actor, interrupt, "snooze", {"until": until.isoformat()}, channel)
@@ -127,11 +128,11 @@ def allowed(actor: Person, action: str, interrupt_id: str) -> Interrupt:
 
 
 def holder(person: Person) -> dict[str, Any]:
-    return {"assignee": person_id(person), "assignee_name": actor_name(person), "claimed_at": Now()}
+    return {"assignee": person_id(person), "name": actor_name(person), "claimed_at": Now()}
 
 
 def nobody() -> dict[str, Any]:
-    return {"assignee": None, "assignee_name": "", "claimed_at": None}
+    return {"assignee": None, "name": "", "claimed_at": None}
 
 
 def fresh(interrupt: Interrupt) -> Interrupt:

@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions
 from graphs.actions import audit, hints
@@ -29,14 +30,14 @@ def attach(actor: Person, interrupt: Interrupt, name: str, content: bytes, *, ch
     one of more than `MOST_BYTES`, or one more than `MOST_FILES`.
     """
     if not permissions.can(actor, "comment", interrupt):
-        raise NotFound("There is nothing here to attach a file to.")
+        raise NotFound(_("There is nothing here to attach a file to."))
     refuse(content)
     with transaction.atomic():
         locked = Interrupt.objects.select_for_update().get(pk=interrupt.pk)
         if not locked.is_waiting:
-            raise NoLongerOpen("A file is no help any more: this question is closed.")
+            raise NoLongerOpen(_("A file is no help any more: this question is closed."))
         if locked.attachments.count() >= MOST_FILES:
-            raise InputInvalid([("/file", f"a question holds {MOST_FILES} files at most")])
+            raise InputInvalid([("/file", _("a question holds %(most)s files at most") % {"most": MOST_FILES})])
         made = Attachment.objects.create(
             interrupt=locked,
             name=plain(name),
@@ -55,9 +56,16 @@ def attach(actor: Person, interrupt: Interrupt, name: str, content: bytes, *, ch
 
 def refuse(content: bytes) -> None:
     if not content:
-        raise InputInvalid([("/file", "this file is empty")])
+        raise InputInvalid([("/file", _("this file is empty"))])
     if len(content) > MOST_BYTES:
-        raise InputInvalid([("/file", f"a file has {size_text(MOST_BYTES)} at most; this one is larger")])
+        raise InputInvalid(
+            [
+                (
+                    "/file",
+                    _("a file has %(size)s at most; this one is larger") % {"size": size_text(MOST_BYTES)},
+                )
+            ]
+        )
 
 
 def plain(name: str) -> str:

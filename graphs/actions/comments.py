@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions
 from graphs.actions import audit, hints
@@ -37,7 +38,7 @@ def add(
     """
     subject = interrupt or thread
     if subject is None or not permissions.can(actor, "comment", subject):
-        raise NotFound("There is nothing here to comment on.")
+        raise NotFound(_("There is nothing here to comment on."))
     about = interrupt.thread if interrupt else thread
     assert about is not None
     with transaction.atomic():
@@ -53,7 +54,7 @@ def keep(actor: Person, thread: Thread, interrupt: Interrupt | None, text: str, 
     assert connection.in_atomic_block
     text = text.strip()
     if not text or len(text) > TEXT_LIMIT or "\x00" in text:
-        raise InputInvalid([("/text", f"write between 1 and {TEXT_LIMIT} characters")])
+        raise InputInvalid([("/text", _("write between 1 and %(most)s characters") % {"most": TEXT_LIMIT})])
     return Comment.objects.create(
         thread=thread, interrupt=interrupt, author_id=actor.pk, author_name=actor_name(actor), text=text, kind=kind
     )

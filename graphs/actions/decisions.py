@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from graphs import outbox, store
 from graphs.actions import audit, hints, queues, trust, voting
@@ -24,6 +25,7 @@ from graphs.actions.errors import (
     PolicyChanged,
     Refused,
     Stale,
+    too_long,
 )
 from graphs.actions.receipts import Receipt, receipt_of, receipt_of_vote
 from graphs.engine import answers as matching
@@ -125,7 +127,7 @@ def decide(
     AlreadyVoted, PolicyChanged, NoLongerOpen.
     """
     if len({given.interrupt_id for given in answers}) < len(answers):
-        raise InputInvalid([("", "one question is answered twice")])
+        raise InputInvalid([("", _("one question is answered twice"))])
     how = How(channel, submission_key, proven)
     if atomic:
         return persist(actor, answers, how)
@@ -169,20 +171,21 @@ def check_shape(actor: Actor, interrupt: Interrupt, given: Given) -> None:
     """What no schema knows of: the verdict's word and the comment's bounds."""
     words = [str(outcome) for outcome in Outcome if isinstance(actor, System) or outcome is not Outcome.EXPIRED]
     if given.outcome not in words:
-        raise AnswerRefused(str(interrupt.pk), [("/outcome", f"must be one of {', '.join(words)}")])
+        told = _("must be one of %(names)s") % {"names": ", ".join(words)}
+        raise AnswerRefused(str(interrupt.pk), [("/outcome", told)])
     if len(given.comment) > COMMENT_LIMIT or "\x00" in given.comment:
-        raise AnswerRefused(str(interrupt.pk), [("/comment", f"must be text of at most {COMMENT_LIMIT} characters")])
+        raise AnswerRefused(str(interrupt.pk), [("/comment", too_long(COMMENT_LIMIT))])
 
 
 def find(actor: Actor, interrupt_id: str) -> Interrupt:
     try:
         wanted = UUID(str(interrupt_id))
     except ValueError:
-        raise NotFound("There is no such question.") from None
+        raise NotFound(_("There is no such question.")) from None
     seen = Interrupt.objects.all() if isinstance(actor, System) else Interrupt.objects.visible_to(actor)
     interrupt = seen.select_related("task", "queue", "thread__conversation").filter(pk=wanted).first()
     if interrupt is None:
-        raise NotFound("There is no such question.")
+        raise NotFound(_("There is no such question."))
     return interrupt
 
 
@@ -318,11 +321,11 @@ def refusal_of(one: Prepared) -> Refused:
     if now.status in (InterruptStatus.CLOSED, InterruptStatus.SUPERSEDED) and decision:
         return AlreadyDecided(receipt_of(decision))
     if now.status == InterruptStatus.SUPERSEDED:
-        return NoLongerOpen(now.closed_because or "The question was asked anew with other contents.", newer(now))
+        return NoLongerOpen(now.closed_because or _("The question was asked anew with other contents."), newer(now))
     if now.status == InterruptStatus.WITHDRAWN:
-        return NoLongerOpen(now.closed_because or "The question was withdrawn.")
+        return NoLongerOpen(now.closed_because or _("The question was withdrawn."))
     if now.queue.policy_version != seen(one)[3]:
-        return PolicyChanged(f"The policy of {now.queue.title} changed after you opened this. Read it again.")
+        return PolicyChanged(now.queue.title)
     return Stale(now.version)
 
 

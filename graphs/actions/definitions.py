@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, store
 from graphs.actions import audit, hints
@@ -121,10 +122,13 @@ def migrate(
     with transaction.atomic():
         locked = lock(thread)
         if locked.status not in MOVABLE:
-            raise NotPossible(f"Only a waiting thread can be migrated; this one is {locked.get_status_display()}.")
+            raise NotPossible(
+                _("Only a waiting thread can be migrated; this one is %(status)s.")
+                % {"status": _(locked.get_status_display())}
+            )
         if locked.fingerprint == target.fingerprint:
             # Somebody else has just moved it; to rename its nodes once more could undo that.
-            raise NotPossible("This thread is on that definition already.")
+            raise NotPossible(_("This thread is on that definition already."))
         before, after = plan(locked, target, names)
         write(locked, target, before, after, names)
         rename(locked, names)
@@ -153,7 +157,7 @@ def write(locked: Thread, target: CompiledGraph, before: Cells, after: Cells, na
     tail = store.Tail(locked.full_step, locked.full_size, locked.tail_size)
     token = Lease.objects.values_list("token", flat=True).get(pk=locked.pk)
     if store.write_superstep(locked.pk, token, store.Superstep.of(locked.pk, commit, tail)) is None:
-        raise NotPossible("This thread has just gone on.")
+        raise NotPossible(_("This thread has just gone on."))
     pinned: dict[str, Any] = {"fingerprint": target.fingerprint, "graph_version": target.version}
     Thread.objects.filter(pk=locked.pk).update(ready_at=Now(), **pinned)
 

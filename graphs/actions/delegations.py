@@ -10,11 +10,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions
 from graphs.actions import audit, handing_back
 from graphs.actions.actors import actor_name, person_id
-from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible
+from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible, too_long
 from graphs.models import ApprovalQueue, Delegation
 from graphs.models.clock import Now
 
@@ -88,39 +89,39 @@ def own_queues(user: User) -> list[ApprovalQueue]:
 
 def receiver_problems(actor: User, wanted: Wanted, receiver: User | None) -> Iterator[tuple[str, str]]:
     if not wanted.receiver:
-        yield "/receiver", "say who decides in your place"
+        yield "/receiver", _("say who decides in your place")
     elif receiver is None:
-        yield "/receiver", f"nobody is called {wanted.receiver}"
+        yield "/receiver", _("nobody is called %(name)s") % {"name": wanted.receiver}
     elif receiver.pk == actor.pk:
-        yield "/receiver", "that is you: choose somebody else"
+        yield "/receiver", _("that is you: choose somebody else")
 
 
 def scope_problems(actor: User, wanted: Wanted, queue: ApprovalQueue | None) -> Iterator[tuple[str, str]]:
     if wanted.queue and queue is None:
-        yield "/queue", "you decide in no such queue"
+        yield "/queue", _("you decide in no such queue")
     elif not wanted.queue and not own_queues(actor):
-        yield "/queue", "you decide in no queue, so there is nothing to hand over"
+        yield "/queue", _("you decide in no queue, so there is nothing to hand over")
 
 
 def time_problems(wanted: Wanted) -> Iterator[tuple[str, str]]:
     starts, ends = wanted.starts_at, wanted.ends_at
     if starts is None:
-        yield "/starts_at", "say from when, as a date and a time"
+        yield "/starts_at", _("say from when, as a date and a time")
     if ends is None:
-        yield "/ends_at", "say until when, as a date and a time"
+        yield "/ends_at", _("say until when, as a date and a time")
     if starts is None or ends is None:
         return
     if ends <= timezone.now():
-        yield "/ends_at", "this has passed already"
+        yield "/ends_at", _("this has passed already")
     elif ends <= starts:
-        yield "/ends_at", "it has to end after it begins"
+        yield "/ends_at", _("it has to end after it begins")
     elif ends - max(starts, timezone.now()) > LONGEST:
-        yield "/ends_at", f"choose at most {LONGEST.days} days"
+        yield "/ends_at", _("choose at most %(days)s days") % {"days": LONGEST.days}
 
 
 def note_problems(note: str) -> Problems:
     wrong = len(note.strip()) > LONGEST_NOTE or "\x00" in note
-    return [("/note", f"must be text of at most {LONGEST_NOTE} characters")] if wrong else []
+    return [("/note", too_long(LONGEST_NOTE))] if wrong else []
 
 
 def standing_problems(made: Delegation) -> Problems:
@@ -130,11 +131,22 @@ def standing_problems(made: Delegation) -> Problems:
         overlapping = overlapping.filter(Q(queue=None) | Q(queue=made.queue_id))
     same = overlapping.filter(giver=made.giver_id, receiver=made.receiver_id)
     if same.filter(queue=made.queue_id).exists():
-        return [("/receiver", f"{made.receiver_name} decides in your place at that time already")]
+        return [
+            (
+                "/receiver",
+                _("%(name)s decides in your place at that time already") % {"name": made.receiver_name},
+            )
+        ]
     if Delegation.objects.filter(giver=made.giver_id, ended_at=None, ends_at__gt=Now()).count() >= MOST:
-        return [("/receiver", f"you have {MOST} delegations that have not ended; end one first")]
+        return [("/receiver", _("you have %(most)s delegations that have not ended; end one first") % {"most": MOST})]
     if made.giver_id in reached(made.receiver_id, list(overlapping.values_list("giver", "receiver"))):
-        return [("/receiver", f"{made.receiver_name} has handed over to you at that time, so it would go in a circle")]
+        return [
+            (
+                "/receiver",
+                _("%(name)s has handed over to you at that time, so it would go in a circle")
+                % {"name": made.receiver_name},
+            )
+        ]
     return []
 
 
@@ -151,7 +163,7 @@ def reached(person: int | None, edges: list[tuple[int | None, int | None]]) -> s
 def facts(made: Delegation) -> dict[str, object]:
     return {
         "to": made.receiver_name,
-        "receiver": made.receiver_id,
+        "name": made.receiver_id,
         "queue": made.queue.slug if made.queue else "",
         "from": made.starts_at.isoformat(),
         "until": made.ends_at.isoformat(),
@@ -166,14 +178,14 @@ def end(actor: Person, pk: int, *, channel: str = "form") -> Delegation:
     """
     found = Delegation.objects.visible_to(actor).filter(pk=pk).select_related("queue", "giver", "receiver").first()
     if found is None:
-        raise NotFound("There is no such delegation.")
+        raise NotFound(_("There is no such delegation."))
     ruling = permissions.ruling(actor, "end", found)
     if not ruling:
         raise NotAllowed(ruling.reason)
     with transaction.atomic():
         running = Delegation.objects.filter(pk=pk, ended_at=None, ends_at__gt=Now())
         if not running.update(ended_at=Now()):
-            raise NotPossible("This delegation has ended already.")
+            raise NotPossible(_("This delegation has ended already."))
         told = {"giver": found.giver_name, "to": found.receiver_name, "by": person_id(actor)}
         audit.record(actor, "end_delegation", "delegation", pk, told, channel)
         if found.receiver_id:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from graphs import permissions
 from graphs.actions.actors import person_id
@@ -28,9 +29,9 @@ def keep(actor: Person, interrupt: Interrupt, version: int, fields: Mapping[str,
     if not interrupt.is_waiting:
         raise NoLongerOpen("")
     if not permissions.can(actor, "decide", interrupt):
-        raise NotAllowed("Only who may decide this keeps a draft of an answer.")
+        raise NotAllowed(_("Only who may decide this keeps a draft of an answer."))
     if len(json.dumps(dict(fields))) > MOST:
-        raise InputInvalid([("", f"a draft holds {MOST // 1024} KB at most")])
+        raise InputInvalid([("", _("a draft holds %(most)s KB at most") % {"most": MOST // 1024})])
     with transaction.atomic():
         # In one transaction with the look whether it is open: a draft that arrives after its own answer is none.
         if not Interrupt.objects.select_for_update().get(pk=interrupt.pk).is_waiting:

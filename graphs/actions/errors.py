@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+
 from graphs.engine import errors as engine
 
 if TYPE_CHECKING:
@@ -35,12 +37,18 @@ class AlreadyVoted(Refused):
 class PolicyChanged(Refused):
     """The queue's policy changed after the question was opened; read what now counts and send it again."""
 
+    def __init__(self, queue: str) -> None:
+        super().__init__(_("The policy of %(title)s changed after you opened this. Read it again.") % {"title": queue})
+
 
 class Overtaken(Refused):
     """Another version of the policy is in force than the one that was edited; it says whose and since when."""
 
     def __init__(self, version: int, author: str = "", at: datetime | None = None) -> None:
-        super().__init__(f"{author or 'The system'} put version {version} in force after you opened this.")
+        super().__init__(
+            _("%(author)s put version %(version)s in force after you opened this.")
+            % {"author": author or _("The system"), "version": version}
+        )
         self.version, self.author, self.at = version, author, at
 
 
@@ -48,7 +56,10 @@ class AlreadyDecided(Refused):
     """Somebody else's decision counts; `receipt` says whose, what and when (F21)."""
 
     def __init__(self, receipt: Receipt) -> None:
-        super().__init__(f"Already {receipt.outcome} by {receipt.reviewer_name or 'the system'}.")
+        super().__init__(
+            _("Already %(outcome)s by %(name)s.")
+            % {"outcome": _(receipt.outcome), "name": receipt.reviewer_name or _("the system")}
+        )
         self.receipt = receipt
 
 
@@ -56,7 +67,7 @@ class Stale(Refused):
     """The question changed after it was shown; `current_version` is the one to read and decide now."""
 
     def __init__(self, current_version: int) -> None:
-        super().__init__("The question changed after you opened it. Read it again before you decide.")
+        super().__init__(_("The question changed after you opened it. Read it again before you decide."))
         self.current_version = current_version
 
 
@@ -64,7 +75,7 @@ class NoLongerOpen(Refused):
     """The question was withdrawn or replaced; `newer_id` names the question that replaced it, where there is one."""
 
     def __init__(self, reason: str, newer_id: str | None = None) -> None:
-        super().__init__(reason or "This question is no longer open.")
+        super().__init__(reason or _("This question is no longer open."))
         self.reason = reason
         self.newer_id = newer_id
 
@@ -125,3 +136,8 @@ STATUS: Mapping[type[Exception], int] = {
 def status_of(error: Exception) -> int:
     """The HTTP status of a refusal; 500 for what is none."""
     return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+
+
+def too_long(most: int) -> str:
+    """What is wrong with a text of more characters than `most`, or with some that no text has."""
+    return _("must be text of at most %(most)s characters") % {"most": most}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from graphs import permissions
 from graphs.actions import audit, sealing
@@ -29,7 +30,7 @@ def seal(
     Raises NotFound for who may not see the question.
     """
     if not permissions.can(actor, "view", interrupt):
-        raise NotFound("There is no such question.")
+        raise NotFound(_("There is no such question."))
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
     whole = hashlib.sha256(orjson.dumps(digests, option=orjson.OPT_SORT_KEYS)).hexdigest()
     with transaction.atomic():

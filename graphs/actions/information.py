@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions, store
 from graphs.actions import audit, clocks, comments, hints, queues
@@ -35,7 +36,7 @@ def ask(actor: Person, interrupt_id: str, text: str, *, channel: str = "form") -
     with transaction.atomic():
         thread = locked(interrupt)
         if not interrupt.is_waiting:
-            raise NotPossible("This question is no longer open.")
+            raise NotPossible(_("This question is no longer open."))
         comment = comments.keep(actor, thread, interrupt, text, CommentKind.ASKS)
         if interrupt.status == InterruptStatus.OPEN:
             turned(interrupt, InterruptStatus.NEEDS_INFO, clocks.stopped())
@@ -54,7 +55,7 @@ def tell(actor: Person, interrupt_id: str, text: str, *, channel: str = "form") 
     with transaction.atomic():
         thread = locked(interrupt)
         if interrupt.status != InterruptStatus.NEEDS_INFO:
-            raise NotPossible("Nobody waits for more information here any more.")
+            raise NotPossible(_("Nobody waits for more information here any more."))
         comment = comments.keep(actor, thread, interrupt, text, CommentKind.TELLS)
         turned(interrupt, InterruptStatus.OPEN, clocks.going_on(interrupt))
         told(actor, "inform", interrupt, thread, comment, channel)
@@ -65,7 +66,7 @@ def locked(interrupt: Interrupt) -> Thread:
     """The question's thread under its lock, and the question as it is now: nobody decides it meanwhile."""
     threads = store.verdicts.lock_threads([interrupt.thread_id])
     if interrupt.thread_id not in threads:
-        raise NotPossible("This question is no longer open.")
+        raise NotPossible(_("This question is no longer open."))
     interrupt.refresh_from_db(fields=CHANGING)
     return threads[interrupt.thread_id]
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from django.db import IntegrityError, connection, transaction
+from django.utils.translation import gettext as _
 
 from graphs import permissions
 from graphs.actions import audit, deadlines
 from graphs.actions.actors import actor_id, actor_name
-from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible, Overtaken
+from graphs.actions.errors import InputInvalid, NotAllowed, NotFound, NotPossible, Overtaken, too_long
 from graphs.models import ApprovalQueue, Conversation, Interrupt, PolicyProposal, QueuePolicy, Thread
 from graphs.policies import checking, quorum, wording
 from graphs.policies import policy as policies
@@ -60,7 +61,7 @@ def allowed(actor: Person, queue: ApprovalQueue) -> None:
         return
     if permissions.can(actor, "view", queue):
         raise NotAllowed(ruling.reason)
-    raise NotFound("There is no such queue.")
+    raise NotFound(_("There is no such queue."))
 
 
 def latest(queue: ApprovalQueue, base: int) -> ApprovalQueue:
@@ -92,8 +93,10 @@ def proposed(actor: Person, now: ApprovalQueue, edited: Edited, channel: str) ->
             )
     except IntegrityError as error:
         first = PolicyProposal.objects.waiting().filter(queue=now).first()
-        who = first.author_name if first else "Somebody"
-        raise NotPossible(f"{who} has proposed a change already: confirm or refuse that one first.") from error
+        who = first.author_name if first else _("Somebody")
+        raise NotPossible(
+            _("%(who)s has proposed a change already: confirm or refuse that one first.") % {"who": who}
+        ) from error
     facts = {"proposal": made.pk, "base": made.base, "note": made.note}
     facts["changed"] = changed_keys(now.policy_spec, made.spec)
     audit.record(actor, "propose_policy", "queue", now.slug, facts, channel)
@@ -142,17 +145,17 @@ def require(actor: Person, now: ApprovalQueue, edited: Edited) -> None:
 
 def note_problems(note: str) -> list[tuple[str, str]]:
     if not note.strip():
-        return [("/note", "say in a few words why it changes: the history shows it")]
-    too_long = len(note.strip()) > LONGEST_NOTE or "\x00" in note
-    return [("/note", f"must be text of at most {LONGEST_NOTE} characters")] if too_long else []
+        return [("/note", _("say in a few words why it changes: the history shows it"))]
+    wrong = len(note.strip()) > LONGEST_NOTE or "\x00" in note
+    return [("/note", too_long(LONGEST_NOTE))] if wrong else []
 
 
 def whole_problems(actor: Person, now: ApprovalQueue, spec: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is wrong with a document whose every key is right."""
     if len(orjson.dumps(spec)) > MOST_BYTES:
-        return [("", f"is too long: at most {MOST_BYTES // 1024} KiB of JSON")]
+        return [("", _("is too long: at most %(most)s KiB of JSON") % {"most": MOST_BYTES // 1024})]
     if not changed_keys(now.policy_spec, spec):
-        return [("", "says the same as the policy in force")]
+        return [("", _("says the same as the policy in force"))]
     found = [("/escalate_to", why) for why in [unreachable(actor, now, spec)] if why]
     return found + unworkable(now, spec)
 
@@ -162,7 +165,7 @@ def unworkable(now: ApprovalQueue, spec: Mapping[str, Any]) -> list[tuple[str, s
     why = undecidable(now, spec)
     found = [("/quorum", why)] if why else []
     if spec.get("four_eyes") and len(permissions.administrators(now.pk)[:2]) < 2:
-        found.append(("/four_eyes", "only one person may administer this queue, so nobody could confirm a change"))
+        found.append(("/four_eyes", _("only one person may administer this queue, so nobody could confirm a change")))
     return found
 
 
@@ -173,9 +176,9 @@ def unreachable(actor: Person, now: ApprovalQueue, spec: Mapping[str, Any]) -> s
     if not slug or slug == policies.parse(now.policy_spec).escalate_to:
         return ""
     if slug == now.slug:
-        return "name another queue than this one"
+        return _("name another queue than this one")
     seen = ApprovalQueue.objects.visible_to(actor).filter(slug=slug).exists()
-    return "" if seen else f"there is no queue {slug!r} that you may see"
+    return "" if seen else _("there is no queue %(slug)s that you may see") % {"slug": f"{slug!r}"}
 
 
 def undecidable(queue: ApprovalQueue, spec: Mapping[str, Any] | None) -> str:

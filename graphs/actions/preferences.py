@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from graphs.actions.actors import person_id
 from graphs.actions.errors import InputInvalid
@@ -26,7 +27,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 def choose(actor: Person, name: str, value: str) -> None:
     """Set one choice. Raises InputInvalid for one that there is not."""
     if value not in CHOICES.get(name, ()):
-        raise InputInvalid([(f"/{name}", "there is no such choice")])
+        raise InputInvalid([(f"/{name}", _("there is no such choice"))])
     keep(actor, name, value)
 
 
@@ -34,7 +35,7 @@ def choose_zone(actor: Person, zone: str) -> None:
     """Set the zone in which times are told; empty leaves it to the browser. Raises InputInvalid for one that there is
     not."""
     if zone and not is_zone(zone):
-        raise InputInvalid([("/zone", "there is no such time zone; write one such as Europe/Amsterdam")])
+        raise InputInvalid([("/zone", _("there is no such time zone; write one such as Europe/Amsterdam"))])
     Preference.objects.update_or_create(user_id=person_id(actor), defaults={"zone": zone})
 
 
@@ -42,7 +43,7 @@ def choose_language(actor: Person, language: str) -> None:
     """Set the language of one's pages; empty leaves it to the browser. Raises InputInvalid for one that there is
     not."""
     if language and language not in dict(settings.LANGUAGES):
-        raise InputInvalid([("/language", "there is no such language")])
+        raise InputInvalid([("/language", _("there is no such language"))])
     Preference.objects.update_or_create(user_id=person_id(actor), defaults={"language": language})
 
 
@@ -53,7 +54,7 @@ def open_with(actor: Person, view: int | None) -> None:
 
 def keep(actor: Person, name: str, value: Any) -> None:
     with transaction.atomic():
-        kept, _ = Preference.objects.select_for_update().get_or_create(user_id=person_id(actor))
+        kept, _made = Preference.objects.select_for_update().get_or_create(user_id=person_id(actor))
         kept.choices = {**(kept.choices or {}), name: value}
         kept.save(update_fields=["choices"])
 

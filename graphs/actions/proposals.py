@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from graphs.actions import audit, deadlines, policies
 from graphs.actions.actors import actor_name
@@ -24,7 +25,7 @@ def confirm(actor: Person, pk: int, *, channel: str = "form") -> QueuePolicy:
     """
     found = opened(actor, pk)
     if found.author_id == actor.pk:
-        raise NotAllowed("You proposed this yourself, so another administrator has to confirm it.")
+        raise NotAllowed(_("You proposed this yourself, so another administrator has to confirm it."))
     with transaction.atomic():
         close(actor, found, ProposalState.CONFIRMED)
         now = policies.latest(found.queue, found.base)
@@ -55,7 +56,7 @@ def opened(actor: Person, pk: int) -> PolicyProposal:
     """A proposal of a queue that this person administers."""
     found = PolicyProposal.objects.filter(pk=pk).select_related("queue").first()
     if found is None:
-        raise NotFound("There is no such proposal.")
+        raise NotFound(_("There is no such proposal."))
     policies.allowed(actor, found.queue)
     return found
 
@@ -66,4 +67,7 @@ def close(actor: Person, found: PolicyProposal, state: ProposalState) -> None:
     if still.update(state=state, closed_by_name=actor_name(actor), closed_at=Now()):
         return
     found.refresh_from_db()
-    raise NotPossible(f"{found.closed_by_name or 'The system'} has {found.state} this proposal already.")
+    raise NotPossible(
+        _("%(name)s has %(state)s this proposal already.")
+        % {"name": found.closed_by_name or _("The system"), "state": found.state}
+    )

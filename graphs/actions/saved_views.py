@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions
 from graphs.actions import audit
@@ -30,7 +31,7 @@ def save(actor: Person, title: str, query: str, team: str = "", *, channel: str 
     """
     problems = faults(title, query)
     if SavedView.objects.filter(owner=person_id(actor)).count() >= MOST:
-        problems.append(("/title", f"you have {MOST} saved views already; delete one first"))
+        problems.append(("/title", _("you have %(most)s saved views already; delete one first") % {"most": MOST}))
     if problems:
         raise InputInvalid(problems)
     queue = shareable(actor, team)
@@ -73,7 +74,7 @@ def delete(actor: Person, pk: int, *, channel: str = "form") -> None:
     """
     view = found(actor, pk)
     if view.owner_id != actor.pk and not permissions.can(actor, "administer", view.queue):
-        raise NotAllowed("Only its owner and who administers the queue may delete a saved view.")
+        raise NotAllowed(_("Only its owner and who administers the queue may delete a saved view."))
     with transaction.atomic():
         noted(actor, "delete_view", view, view.queue, channel)
         view.delete()
@@ -89,7 +90,7 @@ def found(actor: Person, pk: int) -> SavedView:
 def owned(actor: Person, pk: int) -> SavedView:
     view = found(actor, pk)
     if view.owner_id != actor.pk:
-        raise NotAllowed("Only its owner changes a saved view. Save it under another name to have one of your own.")
+        raise NotAllowed(_("Only its owner changes a saved view. Save it under another name to have one of your own."))
     return view
 
 
@@ -99,7 +100,7 @@ def shareable(actor: Person, team: str) -> ApprovalQueue | None:
         return None
     queue = ApprovalQueue.objects.of(actor, Right.DECIDE, Right.ADMINISTER).filter(slug=team).first()
     if queue is None:
-        raise NotAllowed("A view is shared with the team of a queue by those who decide in it.")
+        raise NotAllowed(_("A view is shared with the team of a queue by those who decide in it."))
     return queue
 
 
@@ -107,16 +108,21 @@ def faults(title: str, query: str) -> list[tuple[str, str]]:
     """What is wrong with a name and an address."""
     problems = []
     if not title.strip():
-        problems.append(("/title", "give it a name"))
+        problems.append(("/title", _("give it a name")))
     if len(title.strip()) > LONGEST_TITLE or "\x00" in title:
-        problems.append(("/title", f"a name has at most {LONGEST_TITLE} characters, and none of them is U+0000"))
+        problems.append(
+            (
+                "/title",
+                _("a name has at most %(most)s characters, and none of them is U+0000") % {"most": LONGEST_TITLE},
+            )
+        )
     if len(query) > LONGEST_QUERY:
-        problems.append(("/query", "this filter is too long to be kept"))
+        problems.append(("/query", _("this filter is too long to be kept")))
     return problems
 
 
 def taken(title: str) -> InputInvalid:
-    return InputInvalid([("/title", f"you have a view called {title.strip()} already")])
+    return InputInvalid([("/title", _("you have a view called %(title)s already") % {"title": title.strip()})])
 
 
 def noted(actor: Person, action: str, view: SavedView, before: ApprovalQueue | None, channel: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions, store
 from graphs.actions import hints, leases, questions, threads, trust
@@ -168,7 +169,7 @@ class DjangoCheckpointer:
 
     def _create(self, ref: ThreadRef, start: ThreadStart) -> None:
         if not isinstance(self.actor, System) and not permissions.can(self.actor, "start"):
-            raise NotAllowed("Sign in to start a thread.")
+            raise NotAllowed(_("Sign in to start a thread."))
         try:
             with transaction.atomic():
                 name = actor_name(self.actor)
@@ -181,7 +182,10 @@ class DjangoCheckpointer:
                 if ref in self.keeping:
                     self._keep(ref)
         except IntegrityError:
-            raise ThreadExists(f"There is a thread {ref.thread_id!r} of {ref.graph_id!r} already.") from None
+            raise ThreadExists(
+                _("There is a thread %(thread_id)s of %(graph_id)s already.")
+                % {"thread_id": f"{ref.thread_id!r}", "graph_id": f"{ref.graph_id!r}"}
+            ) from None
 
     def _known(self, ref: ThreadRef, action: str = "view") -> Thread:
         """The thread, where the actor may do this. Raises UnknownThread, NotFound and NotAllowed."""

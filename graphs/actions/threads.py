@@ -9,6 +9,8 @@ from uuid import uuid4
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs import outbox, permissions, store
 from graphs.actions import audit, hints, queues
@@ -49,7 +51,7 @@ def start(
     Raises NotFound (no such graph), NotAllowed, InputInvalid with pointers, ThreadExists.
     """
     if not permissions.can(actor, "start"):
-        raise NotAllowed("Sign in to start a thread.")
+        raise NotAllowed(_("Sign in to start a thread."))
     graph = graph_of(graph_id)
     # Serialising and planning need no lock, so they are done before there is one.
     begun = superstep.begin(graph, valid_input(graph, input))
@@ -63,7 +65,9 @@ def start(
         if known := submitted(actor, START, submission_key):
             return known
         if Thread.objects.filter(graph_id=graph.id, thread_id=name).exists():
-            raise ThreadExists(f"There is a thread {name!r} of {graph.id!r} already.") from None
+            raise ThreadExists(
+                _("There is a thread %(name)s of %(id)s already.") % {"name": f"{name!r}", "id": f"{graph.id!r}"}
+            ) from None
         raise
 
 
@@ -71,7 +75,7 @@ def graph_of(graph_id: str) -> CompiledGraph:
     try:
         return registry.get(graph_id)
     except registry.UnknownGraph:
-        raise NotFound("There is no such graph.") from None
+        raise NotFound(_("There is no such graph.")) from None
 
 
 def valid_input(graph: CompiledGraph, given: Any) -> Any:
@@ -91,7 +95,9 @@ def valid_id(thread_id: str | None) -> str:
     if thread_id is None:
         return uuid4().hex
     if not 0 < len(thread_id) <= ID_LIMIT or not thread_id.isprintable():
-        raise InputInvalid([("/thread_id", f"must be printable text of 1 to {ID_LIMIT} characters")])
+        raise InputInvalid(
+            [("/thread_id", _("must be printable text of 1 to %(most)s characters") % {"most": ID_LIMIT})]
+        )
     return thread_id
 
 
@@ -159,7 +165,10 @@ def retry(actor: Actor, thread: Thread, *, channel: str = "form") -> Thread:
     with transaction.atomic():
         locked = lock(thread)
         if not revive(locked):
-            raise NotPossible(f"Only a thread that failed can be retried; this one is {locked.get_status_display()}.")
+            raise NotPossible(
+                _("Only a thread that failed can be retried; this one is %(status)s.")
+                % {"status": _(locked.get_status_display())}
+            )
         audit.record(actor, "retry", "thread", thread.uid, channel=channel)
         outbox.put([outbox.wake(describe(thread)), *hints.thread_changed(thread)])
         failpoints.reach("retry_before_commit")
@@ -167,6 +176,16 @@ def retry(actor: Actor, thread: Thread, *, channel: str = "form") -> Thread:
     return thread
 
 
+#: What is done to a thread, as a refusal calls it.
+ACTS = {
+    "cancel": gettext_lazy("cancel"),
+    "suspend": gettext_lazy("suspend"),
+    "resume": gettext_lazy("resume"),
+    "retry": gettext_lazy("retry"),
+    "fork": gettext_lazy("fork"),
+    "migrate": gettext_lazy("migrate"),
+    "say": gettext_lazy("say something in"),
+}
 #: What a thread's row says that nobody wants suspended.
 NOT_SUSPENDED: dict[str, Any] = {"suspend_at": None, "suspended_by": "", "suspend_reason": ""}
 REVIVABLE = (ThreadStatus.FAILED, ThreadStatus.QUARANTINED, ThreadStatus.WAITING_VERSION)
@@ -191,10 +210,10 @@ def require(actor: Actor, action: str, thread: Thread) -> None:
     if permissions.can(actor, "view", thread):
         # Of those who may steer it some may not undo what others did.
         steers = permissions.can(actor, "suspend", thread)
-        who = "operators" if steers or action in permissions.OPERATING else "the requester and operators"
-        what = "say something in" if action == "say" else action
-        raise NotAllowed(f"Only {who} may {what} this thread.")
-    raise NotFound("There is no such thread.")
+        who = _("operators") if steers or action in permissions.OPERATING else _("the requester and operators")
+        what = str(ACTS.get(action, action))
+        raise NotAllowed(_("Only %(who)s may %(what)s this thread.") % {"who": who, "what": what})
+    raise NotFound(_("There is no such thread."))
 
 
 def lock(thread: Thread) -> Thread:
@@ -214,7 +233,9 @@ def cancel(actor: Actor, thread: Thread, reason: str = "", *, channel: str = "fo
     with transaction.atomic():
         locked = lock(thread)
         if locked.status not in sources(ThreadStatus.CANCELLED):
-            raise NotPossible(f"This thread is {locked.get_status_display()} and cannot be cancelled.")
+            raise NotPossible(
+                _("This thread is %(status)s and cannot be cancelled.") % {"status": _(locked.get_status_display())}
+            )
         why = tidy(reason) or f"cancelled by {actor_name(actor)}"
         audit.record(actor, "cancel", "thread", thread.uid, {"reason": canonical.digest(why)}, channel)
         Thread.objects.filter(pk=thread.pk).update(cancel_at=Now(), cancel_reason=why)
@@ -242,11 +263,13 @@ def suspend(actor: Actor, thread: Thread, reason: str = "", *, channel: str = "f
     with transaction.atomic():
         locked = lock(thread)
         if locked.suspend_at is not None:
-            raise NotPossible("This thread is suspended already, or about to be.")
+            raise NotPossible(_("This thread is suspended already, or about to be."))
         if locked.cancel_at is not None:
-            raise NotPossible("This thread is being cancelled.")
+            raise NotPossible(_("This thread is being cancelled."))
         if locked.status not in sources(ThreadStatus.SUSPENDED):
-            raise NotPossible(f"This thread is {locked.get_status_display()} and cannot be suspended.")
+            raise NotPossible(
+                _("This thread is %(status)s and cannot be suspended.") % {"status": _(locked.get_status_display())}
+            )
         why = tidy(reason)
         asked = {"suspend_at": Now(), "suspended_by": actor_name(actor), "suspend_reason": why, "updated_at": Now()}
         Thread.objects.filter(pk=thread.pk).update(**asked)
@@ -282,7 +305,10 @@ def resume(actor: Actor, thread: Thread, *, channel: str = "form") -> Thread:
         locked = lock(thread)
         resting = locked.status == ThreadStatus.SUSPENDED
         if not resting and (locked.status != ThreadStatus.RUNNING or locked.suspend_at is None):
-            raise NotPossible(f"Only a suspended thread can be resumed; this one is {locked.get_status_display()}.")
+            raise NotPossible(
+                _("Only a suspended thread can be resumed; this one is %(status)s.")
+                % {"status": _(locked.get_status_display())}
+            )
         Thread.objects.filter(pk=thread.pk).update(updated_at=Now(), **NOT_SUSPENDED)
         messages = hints.thread_changed(locked)
         if resting:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions, store
 from graphs.actions import audit, hints
@@ -28,7 +29,7 @@ def require(actor: Actor, interrupt: Interrupt, value: Any) -> None:
     queue, since it ends the question for everybody. Raises NotAllowed."""
     if asked(value) != trust.AGENT or isinstance(actor, System) or permissions.can(actor, "trust", interrupt):
         return
-    raise NotAllowed("Only who administers this queue may trust every thread of an agent; choose a smaller scope.")
+    raise NotAllowed(_("Only who administers this queue may trust every thread of an agent; choose a smaller scope."))
 
 
 def keep(actor: Actor, row: Interrupt, decision: Decision, channel: str) -> None:
@@ -109,12 +110,12 @@ def revoke(actor: Actor, given: Trust, *, channel: str = "form") -> Trust:
     """
     if not isinstance(actor, System) and not permissions.can(actor, "revoke", given):
         if permissions.can(actor, "view", given):
-            raise NotAllowed("Only who gave it, who decides in its queue, and operators may revoke this.")
-        raise NotFound("There is no such trust.")
+            raise NotAllowed(_("Only who gave it, who decides in its queue, and operators may revoke this."))
+        raise NotFound(_("There is no such trust."))
     with transaction.atomic():
         standing = Trust.objects.standing().filter(pk=given.pk)
         if not standing.update(revoked_at=Now(), revoked_by_name=actor_name(actor)):
-            raise NotPossible("This trust has ended already.")
+            raise NotPossible(_("This trust has ended already."))
         audit.record(actor, "revoke", "trust", given.pk, {"tool": given.tool, "scope": given.scope}, channel)
         if given.thread is not None:
             outbox.put(hints.thread_changed(given.thread))

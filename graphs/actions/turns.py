@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from graphs import outbox, store
 from graphs.actions import audit, hints, threads
@@ -66,7 +67,7 @@ def said_before(actor: Person, thread: Thread, submission_key: str | None) -> Th
     """The thread, where this submission has begun a turn of it. Raises NotPossible where it did so in another one."""
     known = threads.submitted(actor, SAY, submission_key)
     if known is not None and known.pk != thread.pk:
-        raise NotPossible("This was sent to another thread already. Open the page anew to send it here.")
+        raise NotPossible(_("This was sent to another thread already. Open the page anew to send it here."))
     return known
 
 
@@ -75,9 +76,9 @@ def graph_of(thread: Thread) -> CompiledGraph:
     try:
         graph = registry.pinned(thread.graph_id, thread.fingerprint)
     except registry.UnknownGraph:
-        raise NotPossible("Its graph is not registered any more.") from None
+        raise NotPossible(_("Its graph is not registered any more.")) from None
     if not keeps_conversation(graph):
-        raise NotPossible("This graph keeps no conversation; start another thread of it.")
+        raise NotPossible(_("This graph keeps no conversation; start another thread of it."))
     return graph
 
 
@@ -91,10 +92,10 @@ def begun(actor: Person, thread: Thread, graph: CompiledGraph, given: Any) -> Co
     """What the next turn is written as. Making it needs no lock; the step it follows is checked when it is written."""
     loaded = store.load(ThreadRef(thread.graph_id, thread.thread_id))
     if loaded is None:
-        raise NotPossible("This thread is gone.")
+        raise NotPossible(_("This thread is gone."))
     refuse(loaded.snapshot.status)
     if why := superstep.compatible(graph, loaded.snapshot.cells):
-        raise NotPossible(f"Its graph changed, so that it cannot go on: {why}.")
+        raise NotPossible(_("Its graph changed, so that it cannot go on: %(why)s.") % {"why": why})
     context = loaded.snapshot.cells.get("context") or {}
     commit = turns.begun(graph, loaded.snapshot, given, state={}, context=context, at=timezone.now())
     told = [{**one, "data": {**one["data"], "by": actor_name(actor)}} for one in commit.events]
@@ -106,10 +107,10 @@ def refuse(status: ThreadStatus) -> None:
     if status in turns.FOLLOWED:
         return
     if status is ThreadStatus.INTERRUPTED:
-        raise NotPossible("It waits for a decision; nothing else can be said to it before.")
+        raise NotPossible(_("It waits for a decision; nothing else can be said to it before."))
     if status is ThreadStatus.FAILED:
-        raise NotPossible("It failed. Retry it first; it goes on where it failed.")
-    raise NotPossible(f"It is {status} and takes nothing new before it has ended.")
+        raise NotPossible(_("It failed. Retry it first; it goes on where it failed."))
+    raise NotPossible(_("It is %(status)s and takes nothing new before it has ended.") % {"status": status})
 
 
 def write(thread: Thread, commit: Commit) -> None:
@@ -118,5 +119,5 @@ def write(thread: Thread, commit: Commit) -> None:
     token = Lease.objects.values_list("token", flat=True).get(pk=thread.pk)
     tail = store.Tail(thread.full_step, thread.full_size, thread.tail_size)
     if store.write_superstep(thread.pk, token, store.Superstep.of(thread.pk, commit, tail)) is None:
-        raise NotPossible("Something else was said to it at the same moment.")
+        raise NotPossible(_("Something else was said to it at the same moment."))
     Thread.objects.filter(pk=thread.pk).update(ready_at=Now(), cancel_reason="")

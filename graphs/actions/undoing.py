@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions, store
 from graphs.actions import audit, hints, queues
@@ -25,16 +26,16 @@ def undo(actor: Person, interrupt_id: str, *, channel: str = "form") -> Interrup
     interrupt = find(actor, interrupt_id)
     decision = latest(interrupt.pk)
     if decision is None:
-        raise NotPossible("Nobody has decided this question yet.")
+        raise NotPossible(_("Nobody has decided this question yet."))
     ruling = permissions.ruling(actor, "undo", decision)
     if not ruling:
         raise NotAllowed(ruling.reason)
     with transaction.atomic():
         threads = store.verdicts.lock_threads([interrupt.thread_id])
         if interrupt.thread_id not in threads:
-            raise NotFound("There is no such question.")
+            raise NotFound(_("There is no such question."))
         if not store.verdicts.reopen(interrupt.pk):
-            raise NotPossible("The time to undo this has passed: the run goes on with it.")
+            raise NotPossible(_("The time to undo this has passed: the run goes on with it."))
         # What came with the decision never counted either, and the next one may give it again.
         Trust.objects.filter(pk=interrupt.pk).delete()
         facts = {"round": decision.round, "outcome": decision.outcome, "decided": decision.audit_seq}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from graphs import permissions, store
 from graphs.actions import audit
@@ -53,9 +54,11 @@ def who_may(interrupt: Interrupt) -> str:
     """The people who may decide a question, in a sentence for whoever may not."""
     names = [actor_name(one) for one in permissions.deciders(interrupt)]
     if not names:
-        return "Nobody can at the moment: ask an administrator of the queue."
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"These may: {', '.join(names[:MOST_NAMED])}{more}."
+        return _("Nobody can at the moment: ask an administrator of the queue.")
+    named, more = ", ".join(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    if more > 0:
+        return _("These may: %(names)s and %(count)s more.") % {"names": named, "count": more}
+    return _("These may: %(names)s.") % {"names": named}
 
 
 def check_policy(actor: Actor, interrupt: Interrupt, given: Given, policy: policies.Policy, proven: bool) -> None:
@@ -66,11 +69,15 @@ def check_policy(actor: Actor, interrupt: Interrupt, given: Given, policy: polic
     if isinstance(actor, System):
         return
     if not given.comment.strip() and reason_needed(interrupt, policy, given.outcome in NOES):
-        raise AnswerRefused(str(interrupt.pk), [("/comment", f"{interrupt.queue.title} asks for a reason here.")])
+        raise AnswerRefused(
+            str(interrupt.pk), [("/comment", _("%(title)s asks for a reason here.") % {"title": interrupt.queue.title})]
+        )
     if not policy.trust and isinstance(given.value, Mapping) and given.value.get("trust"):
-        raise NotAllowed(f"The policy of {interrupt.queue.title} lets nobody skip a question by trust.")
+        raise NotAllowed(
+            _("The policy of %(title)s lets nobody skip a question by trust.") % {"title": interrupt.queue.title}
+        )
     if policy.step_up == "critical" and interrupt.risk >= Level.CRITICAL and not proven:
-        raise ProofNeeded("This question is critical: enter your password again to decide it.")
+        raise ProofNeeded(_("This question is critical: enter your password again to decide it."))
 
 
 def reason_needed(interrupt: Interrupt, policy: policies.Policy, no: bool) -> bool:
@@ -84,7 +91,7 @@ def cast(actor: Person, interrupt: Interrupt, given: Given, value: Any, **how: A
     round_ = store.verdicts.round_of(interrupt.pk)
     earlier = store.verdicts.votes_of(interrupt.pk, round_)
     if any(one.voter_id == actor.pk for one in earlier):
-        raise AlreadyVoted("You have voted on this question already; it waits for somebody else.")
+        raise AlreadyVoted(_("You have voted on this question already; it waits for somebody else."))
     vote = Vote(
         interrupt=interrupt,
         round=round_,
