@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from graphs import permissions
 from graphs.actions import deadlines
 from graphs.actions.actors import actor_name
-from graphs.models import Delegation, Interrupt
+from graphs.models import ApprovalQueue, Delegation, Interrupt
 from graphs.models.clock import Now
 from graphs.models.interrupts import InterruptQuerySet
 
@@ -33,6 +33,14 @@ def release(question: Interrupt) -> bool:
     because = "deactivated" if question.assignee_id else "deleted"
     facts = {"from": question.assignee_name, "because": because}
     return deadlines.changed(question, had_by(question), NOBODY, "release", facts)
+
+
+def leave(person: User, queue: ApprovalQueue) -> int:
+    """Questions of a queue that a person has claimed and may no longer decide are nobody's again."""
+    theirs = Interrupt.objects.waiting().filter(assignee=person, queue=queue).select_related(*deadlines.BESIDE)
+    lost = [one for one in theirs[: deadlines.AT_ONCE] if not permissions.can(person, "claim", one)]
+    facts = {"from": actor_name(person), "because": "left the queue"}
+    return sum(deadlines.changed(one, had_by(one), NOBODY, "release", facts) for one in lost)
 
 
 def had_by(question: Interrupt) -> Q:

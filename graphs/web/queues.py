@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db.models import Count, IntegerField, Min, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
@@ -23,6 +23,8 @@ from graphs.web.shell import page
 PAGE = 25
 #: Versions that a page lists; older ones are reached by their number.
 MOST_VERSIONS = 50
+#: Groups, and people, whose names are offered.
+MOST_OFFERED = 200
 #: Members of one right that are named in the list of queues.
 MOST_NAMED = 3
 
@@ -55,9 +57,12 @@ def queue(request: HttpRequest, slug: str) -> HttpResponse:
 def shown(request: HttpRequest, found: ApprovalQueue, status: int = 200, **more: Any) -> HttpResponse:
     """A queue's page, for a look at it and for what an answer to one of its forms adds."""
     user = person(request)
+    administers = can(user, "administer", found)
     context = {
         "nav": "queues",
         "queue": found,
+        "rights": Right.choices,
+        "candidates": candidates() if administers else [],
         "people": by_right(found),
         "away": away(found),
         "stuck": policies.undecidable(found, found.policy_spec),
@@ -65,10 +70,16 @@ def shown(request: HttpRequest, found: ApprovalQueue, status: int = 200, **more:
         "versions": list(found.policies.order_by("-version")[:MOST_VERSIONS]),
         "compared": compared(request, found),
         "proposal": proposals.waiting(user, found),
-        "may_administer": can(user, "administer", found),
+        "may_administer": administers,
         "may_decide": permissions.own_right(user, found.pk) in permissions.DECIDERS,
     }
     return page(request, "queues/page.html", context | more, status)
+
+
+def candidates() -> list[str]:
+    """Names to choose from for who administers a queue; any other can be typed."""
+    people = User.objects.filter(is_active=True).order_by("username").values_list("username", flat=True)
+    return [*Group.objects.order_by("name").values_list("name", flat=True)[:MOST_OFFERED], *people[:MOST_OFFERED]]
 
 
 def find(user: User, slug: str) -> ApprovalQueue:
@@ -114,9 +125,9 @@ def by_right(found: ApprovalQueue, most: int | None = None) -> list[dict[str, An
 
 def named(row: QueueMembership) -> dict[str, Any]:
     if row.group is not None:
-        return {"name": row.group.name, "group": True, "away": False}
+        return {"pk": row.pk, "name": row.group.name, "group": True, "away": False}
     assert row.user is not None
-    return {"name": display_name(row.user), "group": False, "away": not row.user.is_active}
+    return {"pk": row.pk, "name": display_name(row.user), "group": False, "away": not row.user.is_active}
 
 
 def away(found: ApprovalQueue) -> list[Delegation]:

@@ -34,6 +34,8 @@ POSTED = (
     | AUDITED
     | {
         "view_save",
+        "queue_grant",
+        "queue_dismiss",
         "queue_proposal",
         "delegation_end",
         "trust_revoke",
@@ -62,6 +64,8 @@ OF_ONE = (
         "queue",
         "queue_policy",
         "queue_proposal",
+        "queue_grant",
+        "queue_dismiss",
         "review_why",
         "delegation_end",
     }
