@@ -14,7 +14,7 @@ function now(form, leaf, name) {
     return ticked.map((one) => one.name.slice(name.length + 3)).join(",");
   }
   const controls = named(form, name);
-  if (widget === "secret") return controls[0]?.value ? "•••• (set)" : null;
+  if (widget === "secret") return controls[0]?.value ? gettext("•••• (set)") : null;
   if (widget === "file") return controls[0]?.files?.[0]?.name ?? (named(form, `${name}/~data`)[0] ? gettext("a file") : null);
   const radios = controls.filter((one) => one.type === "radio");
   if (radios.length) return radios.find((one) => one.checked)?.value ?? "";
@@ -82,7 +82,7 @@ function changesOf(form, table) {
     const text = now(form, leaf, name);
     leaf.classList.toggle("is-changed", differs(leaf, start, text));
     if (!leaf.classList.contains("is-changed")) continue;
-    const was = leaf.dataset.widget === "secret" ? ("set" in leaf.dataset ? "•••• (set)" : "—") : said(table, leaf, name, start);
+    const was = leaf.dataset.widget === "secret" ? ("set" in leaf.dataset ? gettext("•••• (set)") : "—") : said(table, leaf, name, start);
     const id = leaf.id || leaf.querySelector("[id]")?.id || "";
     found.push({ name, id, label: leaf.dataset.label, was, yours: said(table, leaf, name, text) });
   }

@@ -17,7 +17,7 @@ const UNITS = [
 function span(seconds) {
   if (!seconds) return "0";
   const [size, unit] = UNITS.find(([size]) => seconds >= size) ?? UNITS[3];
-  return `${Math.round((seconds / size) * 10) / 10} ${unit}`;
+  return `${Math.round((seconds / size) * 10) / 10} ${gettext(unit)}`;
 }
 
 const number = (cell) => (cell.dataset.v === "" ? null : Number(cell.dataset.v));

@@ -1,4 +1,6 @@
 // Pressing a button of the card: locked and "Saving…" at once, usable again when the page comes back or the send fails.
+import { gettext } from "./words.js";
+
 function lock(form, pressed) {
   for (const button of document.querySelectorAll(
     `button[data-act][form="${form.id || "-"}"], [data-decide] button[data-act]`,
@@ -6,7 +8,7 @@ function lock(form, pressed) {
     button.disabled = true;
     if (button !== pressed) continue;
     button.dataset.label = button.lastChild.textContent;
-    button.lastChild.textContent = button.dataset.busy ?? "Saving…";
+    button.lastChild.textContent = button.dataset.busy ?? gettext("Saving…");
     button.classList.add("is-saving");
   }
 }
@@ -62,9 +64,9 @@ export function startDeciding() {
   document.body.addEventListener("htmx:responseError", unlock);
   document.body.addEventListener("htmx:sendError", () => {
     unlock();
-    document.getElementById("announce").textContent = "It could not be sent. Nothing was recorded; try again.";
+    document.getElementById("announce").textContent = gettext("It could not be sent. Nothing was recorded; try again.");
     for (const bar of document.querySelectorAll(".bar-what"))
-      bar.textContent = "It could not be sent. Nothing was recorded; try again.";
+      bar.textContent = gettext("It could not be sent. Nothing was recorded; try again.");
   });
   focusProblems();
 }

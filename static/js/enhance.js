@@ -11,11 +11,11 @@ function makeTabs(box) {
   const list = document.createElement("div");
   list.className = "tablist";
   list.setAttribute("role", "tablist");
-  list.setAttribute("aria-label", "Ways to read it");
+  list.setAttribute("aria-label", gettext("Ways to read it"));
   const tabs = panels.map((panel) => {
     const tab = document.createElement("button");
     const id = `tab-${++made}`;
-    Object.assign(tab, { type: "button", id, textContent: panel.dataset.tab });
+    Object.assign(tab, { type: "button", id, textContent: panel.querySelector(".tab-title")?.textContent ?? panel.dataset.tab });
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", `${id}-panel`);
     panel.id = `${id}-panel`;

@@ -1,5 +1,6 @@
 // The doorbell: a socket that carries hints only. What it says is fetched from the pages; when it is silent, they are polled.
 import { startLooking } from "./looking.js";
+import { fill, gettext } from "./words.js";
 
 const LEAST = 500,
   MOST = 30000,
@@ -18,16 +19,16 @@ const emit = (name, detail) => document.dispatchEvent(new CustomEvent(name, { de
 
 function show(state) {
   const words = {
-    on: "Live",
-    starting: "Connecting",
-    connecting: "Reconnecting",
-    polling: "Checking every 10 s",
-    off: "Not live",
+    on: gettext("Live"),
+    starting: gettext("Connecting"),
+    connecting: gettext("Reconnecting"),
+    polling: gettext("Checking every 10 s"),
+    off: gettext("Not live"),
   };
   for (const place of document.querySelectorAll("[data-live]")) {
     place.dataset.live = state;
     place.querySelector(".live-word").textContent = words[state];
-    place.title = `How this page hears of changes: ${words[state].toLowerCase()}`;
+    place.title = fill(gettext("How this page hears of changes: %(state)s"), { state: words[state].toLowerCase() });
   }
 }
 

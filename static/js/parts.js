@@ -1,5 +1,6 @@
 // Brings parts of a page up to date: fetch the page's own address, replace what the server changed, leave the rest alone.
 import { enhance } from "./enhance.js";
+import { gettext } from "./words.js";
 
 const known = new WeakMap();
 
@@ -64,7 +65,7 @@ function keepTyped(old, fresh) {
   }
   const inner = document.createElement("div");
   const head = document.createElement("h3");
-  head.textContent = "What you had typed. It was not used.";
+  head.textContent = gettext("What you had typed. It was not used.");
   inner.append(head, list);
   box.append(inner);
   fresh.append(box);

@@ -1,5 +1,6 @@
 // The graph as an SVG: dagre places it, attributes alone draw it, and every node can be reached by keyboard.
 import { layout, Graph } from "../vendor/dagre/dagre.esm.js";
+import { fill, gettext } from "./words.js";
 
 const NS = "http://www.w3.org/2000/svg";
 const WIDTH = 212,
@@ -84,8 +85,9 @@ function smooth(points) {
 function drawNode(node, where) {
   const left = where.x - WIDTH / 2,
     top = where.y - HEIGHT / 2;
-  const marks = node.marks.map((mark) => `${mark.outcome} by ${mark.who}`).join(", ");
-  const label = `${node.label}: ${node.word}${node.visits > 1 ? `, pass ${node.visits}` : ""}${marks ? `, ${marks}` : ""}`;
+  const marks = node.marks.map((mark) => fill(gettext("%(outcome)s by %(who)s"), mark)).join(", ");
+  const pass = node.visits > 1 ? fill(gettext("pass %(visit)s"), { visit: node.visits }) : "";
+  const label = `${node.label}: ${[node.word, pass, marks].filter(Boolean).join(", ")}`;
   const group = el("g", {
     class: `g-node state-${node.state} tone-${node.tone}`,
     tabindex: "0",
@@ -99,7 +101,7 @@ function drawNode(node, where) {
   name.textContent = cut(node.label, node.waiting ? 19 : 22);
   const word = el("text", { x: left + 36, y: top + 42, class: "g-word" });
   const shown = node.marks.slice(-2);
-  word.textContent = cut(`${node.word}${node.visits > 1 ? ` · pass ${node.visits}` : ""}`, 28 - shown.length * 7);
+  word.textContent = cut([node.word, pass].filter(Boolean).join(" · "), 28 - shown.length * 7);
   const icon = el(
     "svg",
     { x: left + 11, y: top + 13, width: 17, height: 17, class: "g-ico" },
@@ -114,7 +116,7 @@ function drawNode(node, where) {
   // Inside the node: on its border they would hide it. The list beside the picture has them all.
   shown.forEach((mark, at) => {
     const x = left + WIDTH - 28 - (shown.length - 1 - at) * 40,
-      no = ["rejected", "cancelled", "expired"].includes(mark.outcome);
+      no = ["circle-x", "ban", "hourglass"].includes(mark.icon);
     const text = el("text", { x, y: top + 42, "text-anchor": "middle" });
     text.textContent = `${no ? "✕" : "✓"} ${mark.who}`;
     group.append(
@@ -154,7 +156,7 @@ function draw(canvas) {
   sprite = document.querySelector(".ico use").getAttribute("href").split("#")[0];
   const { graph, edges, inside } = place(data);
   const states = new Map(data.nodes.map((node) => [node.path, node.state]));
-  const svg = el("svg", { role: "group", "aria-label": "Graph", preserveAspectRatio: "xMidYMid meet" });
+  const svg = el("svg", { role: "group", "aria-label": gettext("Graph"), preserveAspectRatio: "xMidYMid meet" });
   svg.append(
     el(
       "defs",

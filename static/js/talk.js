@@ -1,6 +1,7 @@
 // A conversation that is open: earlier messages as one scrolls up, words as they are written, the newest kept in view.
 import { enhance } from "./enhance.js";
 import { fetchPage, refresh } from "./parts.js";
+import { gettext } from "./words.js";
 
 let atEnd = false;
 const NEAR = 120;
@@ -91,7 +92,7 @@ function beganAnew(node) {
   link.className = "btn btn-line";
   link.dataset.older = "";
   link.href = `${location.pathname}?before=${encodeURIComponent(node.dataset.first)}`;
-  link.textContent = "Show earlier messages";
+  link.textContent = gettext("Show earlier messages");
   const line = document.createElement("p");
   line.className = "talk-older";
   line.append(link);
@@ -121,7 +122,7 @@ function bringDraft(node) {
 let writing = false;
 function announce(node) {
   const now = node.querySelector(".is-writing") !== null;
-  if (writing && !now) document.getElementById("announce").textContent = "A message has come.";
+  if (writing && !now) document.getElementById("announce").textContent = gettext("A message has come.");
   writing = now;
 }
 

@@ -1,4 +1,6 @@
 // Keeps ages and deadlines true, and shows moments in the reader's own zone.
+import { fill, gettext } from "./words.js";
+
 // The zone that the reader chose, else the browser's own.
 export const own = () => document.documentElement.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone;
 const zoned = (options) => new Intl.DateTimeFormat(undefined, { timeZone: own(), ...options });
@@ -7,15 +9,18 @@ const CLOCK = zoned({ timeStyle: "medium" });
 const NAME = zoned({ timeZoneName: "short" });
 const zone = (moment) => NAME.formatToParts(moment).find((one) => one.type === "timeZoneName")?.value ?? "";
 
+// Seconds that are no time at all to a reader.
+const SOON = 5;
+
 export const span = (seconds) => {
   for (const [size, unit] of [
-    [86400, "d"],
-    [3600, "h"],
-    [60, "min"],
+    [86400, gettext("d")],
+    [3600, gettext("h")],
+    [60, gettext("min")],
   ]) {
     if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
   }
-  return seconds < 5 ? "now" : `${Math.floor(seconds)} s`;
+  return seconds < SOON ? gettext("now") : `${Math.floor(seconds)} s`;
 };
 
 export function showTimes(root = document) {
@@ -32,9 +37,9 @@ export function showTimes(root = document) {
     let text = "";
     if ("ago" in time.dataset) {
       const age = span(Math.max(0, away));
-      text = age === "now" || time.dataset.ago === "short" ? age : `${age} ago`;
+      text = away < SOON || time.dataset.ago === "short" ? age : fill(gettext("%(span)s ago"), { span: age });
     } else if ("until" in time.dataset) {
-      text = away < 0 ? `in ${span(-away)}` : `by ${span(away)}`;
+      text = fill(away < 0 ? gettext("in %(span)s") : gettext("by %(span)s"), { span: span(Math.abs(away)) });
     }
     if (text && time.textContent !== text) time.textContent = text;
   }
