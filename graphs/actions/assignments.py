@@ -1,5 +1,5 @@
-"""Who is at a question, and who wants to see it when: claims, hand-overs, snoozes and watches. None of them blocks a
-decision, and none changes the question's version: an answer that is being written stays good."""
+"""Who is at a question, and who wants to see it when: claims, hand-overs, escalation, snoozes and watches. None of them
+blocks a decision, and none changes the question's version: an answer that is being written stays good."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from graphs import outbox, permissions, store
-from graphs.actions import audit, hints, queues
+from graphs.actions import audit, deadlines, hints, queues
 from graphs.actions.actors import actor_name, person_id
 from graphs.actions.decisions import find
 from graphs.actions.errors import InputInvalid, NotAllowed, NotPossible
@@ -76,6 +77,20 @@ def assign(actor: Person, interrupt_id: str, person: User | None, *, channel: st
             raise NotPossible(_("Somebody else took it, or it is no longer open."))
         facts = {"to": person.pk if person else None, "name": actor_name(person) if person else ""}
         moved(actor, interrupt, "assign", facts, channel)
+    return fresh(interrupt)
+
+
+def escalate(actor: Person, interrupt_id: str, *, channel: str = "form") -> Interrupt:
+    """Move a question to the queue that its policy escalates to, before its time. For whoever may decide it.
+
+    Raises NotFound, NotAllowed, NotPossible where the policy names no such queue or it has been escalated already.
+    """
+    interrupt = allowed(actor, "claim", interrupt_id)
+    if deadlines.next_queue(interrupt) is None:
+        raise NotPossible(_("The policy of this queue names none to escalate to."))
+    still = Q(escalated_at=None, queue=interrupt.queue_id)
+    if not deadlines.escalate(interrupt, still, f"by {actor_name(actor)}", actor, channel):
+        raise NotPossible(_("It has been escalated already, or it is no longer open."))
     return fresh(interrupt)
 
 

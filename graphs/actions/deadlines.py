@@ -25,6 +25,7 @@ from graphs.policies import quorum
 from graphs.policies.deadlines import times
 
 if TYPE_CHECKING:
+    from graphs.actions.actors import Actor
     from graphs.models import Thread
     from graphs.models.interrupts import InterruptQuerySet
 
@@ -81,20 +82,20 @@ def escalate_due() -> int:
     )
 
 
-def escalate(question: Interrupt, still: Q, because: str = "") -> bool:
+def escalate(question: Interrupt, still: Q, because: str = "", by: Actor = CLOCK, channel: str = CHANNEL) -> bool:
     """Move one question to its policy's next queue, or mark it. `still` is what must hold of it as it is now."""
     marked = {"escalate_at": None, "escalated_at": Now()}
     facts = {"because": because} if because else {}
     target = next_queue(question)
     if target is None:
-        return changed(question, still, marked, "escalate", facts)
+        return changed(question, still, marked, "escalate", facts, by, channel)
     policy = policies.parse(target.policy_spec)
     fields = judging.weighed(target, policy, {**judging.facts_of(question), "queue": target.slug})
     fields["look_by"] = times(policy, timezone.now()).look_by
     # Who had it is in the audit chain; in the other queue nobody has it yet, and nobody is reminded of it by the first.
     freed = {"assignee": None, "assignee_name": "", "claimed_at": None, "remind_at": None, "stuck_since": None}
     facts |= {"from": question.queue.slug, "to": target.slug, "assignee": question.assignee_name}
-    return changed(question, still, {**fields, **freed, **marked, "queue": target}, "escalate", facts)
+    return changed(question, still, {**fields, **freed, **marked, "queue": target}, "escalate", facts, by, channel)
 
 
 def next_queue(question: Interrupt) -> ApprovalQueue | None:
@@ -129,7 +130,15 @@ def refresh(question: Interrupt) -> bool:
     return changed(question, same, fields, "", {})
 
 
-def changed(question: Interrupt, still: Q, fields: Mapping[str, Any], action: str, facts: Mapping[str, Any]) -> bool:
+def changed(
+    question: Interrupt,
+    still: Q,
+    fields: Mapping[str, Any],
+    action: str,
+    facts: Mapping[str, Any],
+    by: Actor = CLOCK,
+    channel: str = CHANNEL,
+) -> bool:
     """Change one open question if it is still so, with its audit entry where it is an act, and tell who sees it. Locks
     in the order thread, interrupt, audit chain, counter."""
     with transaction.atomic():
@@ -137,7 +146,7 @@ def changed(question: Interrupt, still: Q, fields: Mapping[str, Any], action: st
         if question.thread_id not in threads or not of(question).filter(still).update(**fields):
             return False
         if action:
-            audit.record(CLOCK, action, "interrupt", question.pk, facts, CHANNEL)
+            audit.record(by, action, "interrupt", question.pk, facts, channel)
         target: ApprovalQueue = fields.get("queue", question.queue)
         outbox.put(told(threads[question.thread_id], question, target.pk))
     return True

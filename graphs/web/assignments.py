@@ -10,11 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from graphs.actions import assignments
 from graphs.actions.errors import InputInvalid
+from graphs.permissions import can
 from graphs.web import listing
 from graphs.web.errors import answers_refusals
 from graphs.web.people import person
@@ -46,9 +48,17 @@ def assign(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
     assignments.allowed(person(request), "assign", str(interrupt_id))
     found = User.objects.filter(username=name, is_active=True).first()
     if name and found is None:
-        raise InputInvalid([("/person", f"nobody is called {name}")])
+        raise InputInvalid([("/person", gettext("nobody is called %(name)s") % {"name": name})])
     assignments.assign(person(request), str(interrupt_id), found)
     return back(request, interrupt_id)
+
+
+@require_POST
+@answers_refusals
+def escalate(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
+    """Hand it to the queue that the policy names; whoever cannot see that one is led back to the inbox."""
+    moved = assignments.escalate(person(request), str(interrupt_id))
+    return back(request, interrupt_id) if can(person(request), "view", moved) else SeeOther(reverse("inbox"))
 
 
 @require_POST

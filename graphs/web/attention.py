@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from graphs.models import Interrupt, Snooze, Watch
+from graphs.actions import deadlines
+from graphs.models import ApprovalQueue, Interrupt, Snooze, Watch
 from graphs.permissions import able, can
 from graphs.web import news
 from graphs.web.assignments import SPANS
@@ -24,6 +25,7 @@ def around(user: User, interrupt: Interrupt, here: str) -> dict[str, Any]:
     may_assign = interrupt.is_waiting and can(user, "assign", interrupt)
     return {
         "here": here,
+        "escalates_to": escalates_to(user, interrupt),
         "spans": SPANS,
         "watchers": watches["all"],
         "watching": bool(watches["own"]),
@@ -31,6 +33,13 @@ def around(user: User, interrupt: Interrupt, here: str) -> dict[str, Any]:
         "may_assign": may_assign,
         "assignable": offered(interrupt) if may_assign else [],
     }
+
+
+def escalates_to(user: User, interrupt: Interrupt) -> ApprovalQueue | None:
+    """The queue that this reader may move the question to, by the policy that it is under."""
+    if not interrupt.is_waiting or interrupt.escalated_at or not can(user, "claim", interrupt):
+        return None
+    return deadlines.next_queue(interrupt)
 
 
 def offered(interrupt: Interrupt) -> list[User]:

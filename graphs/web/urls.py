@@ -58,6 +58,7 @@ urlpatterns = [
     path("review/<uuid:interrupt_id>/claim", assignments.claim, name="claim"),
     path("review/<uuid:interrupt_id>/release", assignments.release, name="release"),
     path("review/<uuid:interrupt_id>/assign", assignments.assign, name="assign"),
+    path("review/<uuid:interrupt_id>/escalate", assignments.escalate, name="escalate"),
     path("review/<uuid:interrupt_id>/snooze", assignments.snooze, name="snooze"),
     path("review/<uuid:interrupt_id>/watch", assignments.watch, name="watch"),
     path("threads", threads.threads, name="threads"),

@@ -21,7 +21,7 @@ from tests.web.conftest import SignedIn, form_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OPEN_TO_ALL = {"favicon", "login", "theme", "words"}
-ATTENTION = {"claim", "release", "assign", "snooze", "watch"}
+ATTENTION = {"claim", "release", "assign", "escalate", "snooze", "watch"}
 STEERED = {"thread_cancel", "thread_retry", "thread_suspend", "thread_resume", "thread_say"}
 AUDITED = {"audit_verify", "audit_export"}
 VIEWS = {"view_change", "view_delete"}
