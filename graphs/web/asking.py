@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs.agents.mcp import elicitation
 from graphs.engine.statuses import Outcome
@@ -97,16 +98,16 @@ def card(interrupt: Interrupt, edited: Edited | None = None) -> Card:
 
 def structural(interrupt: Interrupt, edited: Edited | None) -> Card:
     """A pause around a node: go on, with the state as it is or edited (T17), or end the thread there."""
-    acts = [Act("approve", Outcome.APPROVED, "Continue", "player-play", "go"), reject(interrupt)]
+    acts = [Act("approve", Outcome.APPROVED, _("Continue"), "player-play", "go"), reject(interrupt)]
     return Card(acts, edited.form(), step=edited.step) if edited else Card(acts)
 
 
 def elicited(form: Field) -> Card:
     """A question of a tool server, which tells a no from a question that nobody took up (H37). Every field is the
     server's, one named `approved` too."""
-    accept = answer() if form.children else Act("answer", Outcome.ANSWERED, "Accept", "check", "go")
-    decline = Act("reject", Outcome.REJECTED, "Decline", "x", "stop", bare=True)
-    return Card([accept, decline, Act("cancel", Outcome.CANCELLED, "Cancel", "ban", "stop", bare=True)], form)
+    accept = answer() if form.children else Act("answer", Outcome.ANSWERED, _("Accept"), "check", "go")
+    decline = Act("reject", Outcome.REJECTED, _("Decline"), "x", "stop", bare=True)
+    return Card([accept, decline, Act("cancel", Outcome.CANCELLED, _("Cancel"), "ban", "stop", bare=True)], form)
 
 
 def _acts(interrupt: Interrupt, form: Field) -> list[Act]:
@@ -117,22 +118,26 @@ def _acts(interrupt: Interrupt, form: Field) -> list[Act]:
 
 
 def approve(interrupt: Interrupt) -> Act:
-    return Act("approve", Outcome.APPROVED, f"Approve{object_of(interrupt)}", "check", "go")
+    named = object_of(interrupt)
+    label = _("Approve %(object)s") % {"object": named} if named else _("Approve")
+    return Act("approve", Outcome.APPROVED, label, "check", "go")
 
 
 def reject(interrupt: Interrupt) -> Act:
-    return Act("reject", Outcome.REJECTED, f"Reject{object_of(interrupt)}", "x", "stop", bare=True)
+    named = object_of(interrupt)
+    label = _("Reject %(object)s") % {"object": named} if named else _("Reject")
+    return Act("reject", Outcome.REJECTED, label, "x", "stop", bare=True)
 
 
 def answer(*, quiet: bool = False) -> Act:
-    return Act("answer", Outcome.ANSWERED, "Send answer", "send", "quiet" if quiet else "go")
+    return Act("answer", Outcome.ANSWERED, _("Send answer"), "send", "quiet" if quiet else "go")
 
 
 def object_of(interrupt: Interrupt) -> str:
     """What the buttons act on: the author's word, else the tool's name; nothing that would be a guess."""
     metadata = interrupt.metadata if isinstance(interrupt.metadata, Mapping) else {}
     named = metadata.get("act") or (interrupt.name if interrupt.style == "tool" else "") or metadata.get("tool") or ""
-    return f" {visible(named)}" if isinstance(named, str) and 0 < len(named) <= 30 else ""
+    return visible(named) if isinstance(named, str) and 0 < len(named) <= 30 else ""
 
 
 def verdict_in(schema: Any) -> bool:
@@ -220,7 +225,7 @@ def title_of(interrupt: Interrupt) -> str:
     if calls.is_gate(interrupt) and (given := brief(calls.proposed(interrupt))):
         # Three calls of one tool are three questions: what each would do is in its arguments.
         return f"{first}: {given}"[:200]
-    return first[:200] or f"{interrupt.node_id} asks for an answer"
+    return first[:200] or _("%(node)s asks for an answer") % {"node": interrupt.node_id}
 
 
 def effect_title(interrupt: Interrupt, first: str) -> str:
@@ -229,7 +234,7 @@ def effect_title(interrupt: Interrupt, first: str) -> str:
     effect, tool = visible(str(payload.get("effect", ""))), visible(tool_of(interrupt))
     shown = effect
     if tool and (place := PLACE.fullmatch(effect)):
-        shown = tool if place["what"] == "call" else f"{place['what']} in {tool}"
+        shown = tool if place["what"] == "call" else _("%(what)s in %(tool)s") % {"what": place["what"], "tool": tool}
     named = first.replace(f"“{effect}”", f"“{shown}”", 1)
     return named if "” of " in named else named.replace("”", f"” of {interrupt.node_id}", 1)
 
@@ -244,12 +249,14 @@ def tool_of(interrupt: Interrupt) -> str:
 
 #: Why the engine itself asks, in words for reviewers.
 OWN_REASONS = {
-    "interrupt_before": "The graph stops before this node, each time it comes to it.",
-    "interrupt_after": "The graph stops after this node, each time it is done.",
-    "effect_in_doubt": "The process that ran it died, so nobody knows whether it took place.",
-    "tool_approval": "A person agrees to a call of this tool before it runs.",
-    "long_running_tool": "The tool has begun something; what comes of it is for a person to say.",
-    "effect_in_parent": "This thread is a fork. What its parent did outside is not repeated before somebody says so.",
+    "interrupt_before": gettext_lazy("The graph stops before this node, each time it comes to it."),
+    "interrupt_after": gettext_lazy("The graph stops after this node, each time it is done."),
+    "effect_in_doubt": gettext_lazy("The process that ran it died, so nobody knows whether it took place."),
+    "tool_approval": gettext_lazy("A person agrees to a call of this tool before it runs."),
+    "long_running_tool": gettext_lazy("The tool has begun something; what comes of it is for a person to say."),
+    "effect_in_parent": gettext_lazy(
+        "This thread is a fork. What its parent did outside is not repeated before somebody says so."
+    ),
 }
 
 
@@ -257,7 +264,7 @@ def reason_of(interrupt: Interrupt) -> str:
     """Why it is asked, in one line, where the author or the engine said so."""
     reason = interrupt.reason
     if interrupt.style in ("structural", "effect", "tool") and isinstance(reason, str) and reason in OWN_REASONS:
-        return OWN_REASONS[reason]
+        return str(OWN_REASONS[reason])
     if isinstance(reason, Mapping):
         reason = next(
             (reason[key] for key in ("reason", "message", "text", "why") if isinstance(reason.get(key), str)), ""

@@ -100,7 +100,7 @@ def embedded_in(value: Any) -> Iterator[tuple[str, str, bytes]]:
         elif isinstance(item, list):
             places += reversed([(f"{pointer}/{at}", f"{label} {at + 1}".strip(), one) for at, one in enumerate(item)])
         elif isinstance(item, str) and (found := decoded(item)) is not None:
-            yield pointer, label or "File", found
+            yield pointer, label or _("File"), found
 
 
 def decoded(text: str) -> bytes | None:

@@ -226,10 +226,10 @@ def told(result: Receipt | Refused) -> tuple[str, str]:
     if isinstance(result, Receipt):
         if result.missing:
             return _("your vote counts, %(count)d more needed") % {"count": result.missing}, "blue"
-        return result.outcome, "green" if result.outcome == "approved" else "red"
+        return _(result.outcome), "green" if result.outcome == "approved" else "red"
     if isinstance(result, AlreadyDecided):
         who = result.receipt.reviewer_name or _("the system")
-        return _("already %(outcome)s by %(who)s") % {"outcome": result.receipt.outcome, "who": who}, "grey"
+        return _("already %(outcome)s by %(who)s") % {"outcome": _(result.receipt.outcome), "who": who}, "grey"
     if isinstance(result, NotAllowed | NotFound):
         return _("not allowed"), "amber"
     if isinstance(result, Stale | PolicyChanged):

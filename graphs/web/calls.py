@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.engine import trust
 from graphs.models import Interrupt
 from graphs.web.forms import Field, alike, build, propose
@@ -47,10 +49,10 @@ def described(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
     """The schema that the form is made of: every argument has a title, also one that the tool's own schema lacks."""
     plain = {name: value for name, value in schema.items() if name not in ("description", "title")}
     if not isinstance(schema.get("properties"), Mapping):
-        return {**plain, "title": "Arguments"}
+        return {**plain, "title": _("Arguments")}
     known = {name: rule for name, rule in schema["properties"].items() if isinstance(rule, Mapping)}
     fields = known | {name: {} for name in given if name not in known}
-    return {**plain, "title": "Arguments", "properties": {name: titled(name, one) for name, one in fields.items()}}
+    return {**plain, "title": _("Arguments"), "properties": {name: titled(name, one) for name, one in fields.items()}}
 
 
 def titled(name: str, rule: Mapping[str, Any]) -> dict[str, Any]:

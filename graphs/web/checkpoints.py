@@ -12,6 +12,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from graphs.actions import forks as actions
@@ -31,11 +33,11 @@ from graphs.web.submission import KEY
 PAGE = 50
 #: What a checkpoint is that no superstep wrote, by the kind in its log.
 KINDS = {
-    "turn": "The next message began a turn.",
-    "edit": "A person edited the state.",
-    "migrate": "Moved to another definition of its graph.",
-    "standing": "Nothing was left to run.",
-    "budget": "A budget was used up.",
+    "turn": gettext_lazy("The next message began a turn."),
+    "edit": gettext_lazy("A person edited the state."),
+    "migrate": gettext_lazy("Moved to another definition of its graph."),
+    "standing": gettext_lazy("Nothing was left to run."),
+    "budget": gettext_lazy("A budget was used up."),
 }
 
 
@@ -76,7 +78,7 @@ def read(request: HttpRequest, thread: Thread, names: dict[str, str]) -> dict[st
 def row(step: int, at: datetime, status: str, log: Any, names: dict[str, str]) -> Row:
     log = log if isinstance(log, dict) else {}
     asked = [name.rpartition("#")[0] for name in log.get("asked", ())]
-    note = KINDS.get(log.get("kind", ""), "") or ("" if step else "The thread began.")
+    note = str(KINDS.get(log.get("kind", ""), "")) or ("" if step else _("The thread began."))
     ended = ThreadStatus(status) in ENDED and status != ThreadStatus.FAILED
     return Row(step, at, status, asked=[names.get(path, path) for path in asked], note=note, last=ended)
 
@@ -154,7 +156,7 @@ def edited(text: str, origin: actions.Origin) -> dict[str, Any]:
     """The channels that were changed. Raises ValueError for what is no JSON object."""
     value = loads(text) if text.strip() else {}
     if not isinstance(value, dict):
-        raise ValueError("The state is a JSON object: the names of the channels with their values.")
+        raise ValueError(_("The state is a JSON object: the names of the channels with their values."))
     known = origin.channels
     return {name: one for name, one in value.items() if name not in known or not same(one, known[name])}
 

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext_lazy
 
 from graphs.actions import turns
 from graphs.actions.errors import NotPossible
@@ -18,11 +19,11 @@ from graphs.web.agents import is_agent
 
 MOST = 20_000
 WAITS = {
-    ThreadStatus.INTERRUPTED: "It waits for a decision. A remark is for the team; it answers nothing.",
-    ThreadStatus.FAILED: "It failed. Retry it, and it goes on where it failed.",
-    ThreadStatus.SUSPENDED: "It is suspended. Resume it, and then go on talking.",
+    ThreadStatus.INTERRUPTED: gettext_lazy("It waits for a decision. A remark is for the team; it answers nothing."),
+    ThreadStatus.FAILED: gettext_lazy("It failed. Retry it, and it goes on where it failed."),
+    ThreadStatus.SUSPENDED: gettext_lazy("It is suspended. Resume it, and then go on talking."),
 }
-BUSY = "It is at work. You can send this when it has finished."
+BUSY = gettext_lazy("It is at work. You can send this when it has finished.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ def speaking(user: User, thread: Thread) -> Speaking | None:
     status = ThreadStatus(thread.status)
     if status in FOLLOWED:
         return Speaking(True, to, key=uuid.uuid4().hex)
-    return Speaking(False, to, WAITS[status]) if status in WAITS else Speaking(False, to, BUSY, uuid.uuid4().hex)
+    if status in WAITS:
+        return Speaking(False, to, str(WAITS[status]))
+    return Speaking(False, to, str(BUSY), uuid.uuid4().hex)
 
 
 def is_chat(thread: Thread) -> bool:

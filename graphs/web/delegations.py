@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -126,7 +127,7 @@ def give(request: HttpRequest) -> HttpResponse:
 def wanted(typed: dict[str, str]) -> actions.Wanted:
     """What was typed, times read in the zone beside them; no beginning is now. Raises InputInvalid."""
     if not is_zone(typed["zone"]):
-        raise InputInvalid([("/zone", "must be the name of a time zone, such as Europe/Lisbon")])
+        raise InputInvalid([("/zone", gettext("must be the name of a time zone, such as Europe/Lisbon"))])
     zone = ZoneInfo(typed["zone"])
     starts = keyset.moment(typed["starts_at"], zone) if typed["starts_at"] else timezone.now()
     return actions.Wanted(

@@ -10,6 +10,8 @@ from typing import Any, Concatenate, ParamSpec, cast
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs.actions.errors import AlreadyDecided, NotFound, Refused, status_of
 from graphs.engine.errors import SaysoError
@@ -18,9 +20,9 @@ from graphs.web.shell import page
 P = ParamSpec("P")
 
 TITLES = {
-    403: "You may see this, but not do that",
-    409: "This has changed in the meantime",
-    422: "This cannot be used as it is",
+    403: gettext_lazy("You may see this, but not do that"),
+    409: gettext_lazy("This has changed in the meantime"),
+    422: gettext_lazy("This cannot be used as it is"),
 }
 
 
@@ -32,7 +34,7 @@ def refused(request: HttpRequest, error: Exception, **context: Any) -> HttpRespo
     return page(
         request,
         "errors/refused.html",
-        {"title": TITLES.get(status, "This was not done"), "reason": str(error), "status": status, **context},
+        {"title": TITLES.get(status, _("This was not done")), "reason": str(error), "status": status, **context},
         status=status,
     )
 

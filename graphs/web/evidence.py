@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils import translation
 from django.views.decorators.http import require_POST
 
 from graphs.actions import evidence as actions
@@ -181,6 +182,7 @@ def attachments(interrupt: Interrupt) -> list[dict[str, Any]]:
     return list(interrupt.attachments.order_by("created_at", "pk").values(*names))
 
 
+@translation.override("en")
 def card(shown: Interrupt) -> bytes:
     """The card without the buttons: title, reason, consequences and facts, as the page computes them."""
     value = asking.shown_value(shown)

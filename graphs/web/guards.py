@@ -68,7 +68,7 @@ class Guard:
         """The word that a critical yes has to be typed with where no password is asked for; else empty."""
         if self.password or self.interrupt.risk < Level.CRITICAL:
             return ""
-        return asking.object_of(self.interrupt).strip() or self.interrupt.node_id
+        return asking.object_of(self.interrupt) or self.interrupt.node_id
 
     @property
     def twice(self) -> bool:

@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 
 from graphs.models import ApprovalQueue, insight
@@ -24,10 +25,10 @@ from graphs.web.tables import COUNT, DAY, SHARE, SPAN, TEXT, Column, Table, shar
 PERIODS = (7, 30, 90)
 USUAL = 30
 SHARES = {
-    "approved": ("Approved", "green"),
-    "edited": ("Edited and approved", "blue"),
-    "rejected": ("Rejected", "red"),
-    "answered": ("Answered", "grey"),
+    "approved": (gettext_noop("Approved"), "green"),
+    "edited": (gettext_noop("Edited and approved"), "blue"),
+    "rejected": (gettext_noop("Rejected"), "red"),
+    "answered": (gettext_noop("Answered"), "grey"),
 }
 
 

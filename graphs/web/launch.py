@@ -8,6 +8,8 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from graphs.actions import threads as actions
@@ -28,9 +30,9 @@ from graphs.web.shell import SeeOther, page
 from graphs.web.submission import KEY
 
 #: What a form calls a field that has no name of its own.
-UNNAMED = "Answer"
+UNNAMED = gettext_lazy("Answer")
 TEXT = "text"
-HOW_TO_SAY_TEXT = 'For a text, choose “text” below, or put it in quotes: "hello".'
+HOW_TO_SAY_TEXT = gettext_lazy('For a text, choose “text” below, or put it in quotes: "hello".')
 
 
 @require_safe
@@ -79,7 +81,7 @@ def asks(slug: str, queues: dict[str, ApprovalQueue]) -> Asks:
     if slug in queues:
         return Asks(queues[slug].title)
     usual = queues.get("")
-    return Asks(usual.title if usual else "Inbox", slug)
+    return Asks(usual.title if usual else _("Inbox"), slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -104,8 +106,8 @@ def launch(request: HttpRequest, graph_id: str) -> HttpResponse:
 def form_of(graph: CompiledGraph) -> Field:
     """The form of a graph's input. Without a schema anything is input, nothing at all too."""
     form = build(graph.input_schema)
-    if form.label == UNNAMED:
-        form.label = "Input"
+    if form.label == str(UNNAMED):
+        form.label = _("Input")
     if is_free(graph):
         form.required = False
     return form
@@ -132,7 +134,9 @@ def said(request: HttpRequest, form: Field) -> tuple[Any, list[Problem]]:
     """The first message to an agent, within the same bounds as the later ones."""
     form.text = request.POST.get(form.name, "").replace("\r\n", "\n")
     text = form.text.strip()
-    return text, [] if 0 < len(text) <= MOST else [Problem("", f"Write between 1 and {MOST:,} characters.")]
+    return text, [] if 0 < len(text) <= MOST else [
+        Problem("", _("Write between 1 and %(most)s characters.") % {"most": f"{MOST:,}"})
+    ]
 
 
 def model(request: HttpRequest, graph: CompiledGraph) -> Thread | None:

@@ -11,8 +11,10 @@ from functools import lru_cache
 from typing import Any
 
 import nh3
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -42,9 +44,8 @@ MAIL = re.compile(r"mailto:([a-z0-9._+-]+@(?:[a-z0-9-]+\.)*[a-z0-9-]+)", re.IGNO
 
 TAGS = {"p", "br", "hr", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "s", "a", "div", "span"}
 TAGS |= {"table", "thead", "tbody", "tr", "th", "td"}
-BOX = {"class": {"tablebox"}, "tabindex": {"0"}, "role": {"group"}, "aria-label": {"Table"}}
+BOX = {"class": {"tablebox"}, "tabindex": {"0"}, "role": {"group"}}
 VALUES = {
-    "div": BOX,
     "p": {"class": {"md-head-1", "md-head-2", "md-head-3"}},
     "span": {"class": {"md-note"}},
     "th": {"class": {"md-center", "md-right"}},
@@ -55,7 +56,7 @@ VALUES = {
 def rendered(text: Any) -> SafeString:
     """The text as HTML in a `div.md`. Never raises: what cannot be read as markdown is shown as it was written."""
     source = str(text)
-    return _remembered(source) if len(source) <= REMEMBERED else _rendered(source)
+    return _remembered(source, get_language()) if len(source) <= REMEMBERED else _rendered(source)
 
 
 def words(text: str) -> str:
@@ -85,7 +86,10 @@ def _as_written(text: str) -> SafeString:
     return format_html('<p class="plain">{}</p>', text)
 
 
-_remembered = lru_cache(maxsize=1_000)(_rendered)
+@lru_cache(maxsize=1_000)
+def _remembered(text: str, language: str | None) -> SafeString:
+    """A page brings few words of its own into a text, so it is kept by language too."""
+    return _rendered(text)
 
 
 def _fit(text: str) -> str:
@@ -103,7 +107,8 @@ def _cut(text: str) -> str:
 def _rest(text: str) -> SafeString:
     if len(text) <= MOST:
         return SafeString("")
-    return format_html('<p class="md-cut">Cut here: the whole text has {} characters.</p>', f"{len(text):,}")
+    told = _("Cut here: the whole text has %(count)s characters.") % {"count": f"{len(text):,}"}
+    return format_html('<p class="md-cut">{}</p>', told)
 
 
 def _cleaned(text: str) -> SafeString:
@@ -115,7 +120,7 @@ def _cleaned(text: str) -> SafeString:
         html,
         tags=TAGS,
         attributes={"a": {"href"}, "ol": {"start"}},
-        tag_attribute_values=VALUES,
+        tag_attribute_values={**VALUES, "div": {**BOX, "aria-label": {_("Table")}}},
         url_schemes={"http", "https", "mailto"},
         url_relative="deny",
         link_rel="noopener nofollow noreferrer",
@@ -212,7 +217,7 @@ def _settled(tokens: Iterable[Token]) -> Iterator[Token]:
 
 def _closed(token: Token, words: str, target: Address | None) -> Iterator[Token]:
     if target is None:
-        yield _note("address left out")
+        yield _note(_("address left out"))
         return
     if not words.strip():
         yield _text(target.shown)
@@ -223,16 +228,16 @@ def _closed(token: Token, words: str, target: Address | None) -> Iterator[Token]
 
 def _picture(token: Token, inside: bool) -> Iterator[Token]:
     """A picture as a link to it: fetching it would tell its host who looks at this page, and when."""
-    words = _words(token.children or []).strip() or "picture"
+    words = _words(token.children or []).strip() or _("picture")
     target = address(str(token.attrGet("src")))
     if target is None or inside:
         yield _text(words)
-        yield _note(f"picture, {target.shown}" if target else "picture left out")
+        yield _note(_("picture, %(name)s") % {"name": target.shown} if target else _("picture left out"))
         return
     yield Token("link_open", "a", 1, attrs={"href": target.href})
     yield _text(words)
     yield Token("link_close", "a", -1)
-    yield _note(f"picture, {target.shown}")
+    yield _note(_("picture, %(name)s") % {"name": target.shown})
 
 
 def _words(tokens: Iterable[Token]) -> str:
@@ -276,8 +281,8 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _table_open(*_: Any) -> str:
-    return '<div class="tablebox" tabindex="0" role="group" aria-label="Table"><table>\n'
+def _table_open(*given: Any) -> str:
+    return f'<div class="tablebox" tabindex="0" role="group" aria-label="{escape(_("Table"))}"><table>\n'
 
 
 def _table_close(*_: Any) -> str:

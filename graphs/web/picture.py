@@ -63,7 +63,7 @@ def draw(thread: Thread, questions: list[Interrupt]) -> dict[str, Any]:
     for node in nodes:
         node.state = _stands(thread, node)
         seen = words.of(words.NODE, node.state)
-        node.word, node.icon, node.tone = seen.word, seen.icon, seen.tone
+        node.word, node.icon, node.tone = str(seen.word), seen.icon, seen.tone
     return {"nodes": [asdict(node) for node in nodes], "edges": [dict(edge) for edge in drawn["edges"]]}
 
 
@@ -128,6 +128,6 @@ def _questions(questions: list[Interrupt], known: dict[str, Node]) -> None:
         if decision := question.verdict():
             seen = words.of(words.OUTCOME, decision.outcome)
             who = initials(decision.reviewer_name or "Sayso")
-            marks[question.task.path].append(Mark(who, seen.word, seen.icon))
+            marks[question.task.path].append(Mark(who, str(seen.word), seen.icon))
     for path, given in marks.items():
         known[path].marks = given[-4:]

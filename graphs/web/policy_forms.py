@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from graphs.policies import checking, wording
 from graphs.policies.hours import DAYS
@@ -14,9 +15,18 @@ from graphs.web.forms import Field, build, fill
 NOTE = "note"
 #: In the order of the page: about what, and the keys of the document that are about it.
 SECTIONS = {
-    "Votes": ("quorum", "rejects", "self_approval", "reason", "step_up", "hold_seconds", "trust", "four_eyes"),
-    "Risk": ("risk", "amount_path"),
-    "Times, in minutes": (
+    gettext_noop("Votes"): (
+        "quorum",
+        "rejects",
+        "self_approval",
+        "reason",
+        "step_up",
+        "hold_seconds",
+        "trust",
+        "four_eyes",
+    ),
+    gettext_noop("Risk"): ("risk", "amount_path"),
+    gettext_noop("Times, in minutes"): (
         "look_minutes",
         "due_minutes",
         "remind_minutes_before",
@@ -25,14 +35,28 @@ SECTIONS = {
         "expire_minutes",
         "expire_outcome",
     ),
-    "Working hours": ("hours",),
-    "Routes": ("routes",),
+    gettext_noop("Working hours"): ("hours",),
+    gettext_noop("Routes"): ("routes",),
 }
-WHEN_HELP = (
+WHEN_HELP = gettext_noop(
     'Every condition has to hold; without any the rule always does. Example: [{"path": "/payload/amount", "op": ">",'
     ' "value": 1000}]. Paths begin with /payload, /graph, /node, /tool, /reason, /requester or /queue.'
 )
-DAY_NAMES = dict(zip(DAYS, ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"), strict=True))
+DAY_NAMES = dict(
+    zip(
+        DAYS,
+        (
+            gettext_noop("Monday"),
+            gettext_noop("Tuesday"),
+            gettext_noop("Wednesday"),
+            gettext_noop("Thursday"),
+            gettext_noop("Friday"),
+            gettext_noop("Saturday"),
+            gettext_noop("Sunday"),
+        ),
+        strict=True,
+    )
+)
 
 
 def form_of(queues: Iterable[tuple[str, str]], spec: Mapping[str, Any] | None = None, note: str = "") -> Field:
@@ -164,7 +188,7 @@ def routes() -> dict[str, Any]:
 
 def rules(title: str, more: Mapping[str, Any], about: str) -> dict[str, Any]:
     name = text(_("Name"), _("Reviewers read it as the reason."))
-    item = {"name": name, **more, "when": {"title": _("When"), "description": WHEN_HELP}}
+    item = {"name": name, **more, "when": {"title": _("When"), "description": _(WHEN_HELP)}}
     one = {"type": "object", "title": _("Rule"), "properties": item, "required": ["name", *more]}
     return {"type": "array", "title": title, "description": about, "items": one, "maxItems": checking.MOST_RULES}
 

@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import F
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from graphs.actions import preferences
 from graphs.models import ApprovalQueue, Preference, SavedView
@@ -161,7 +162,7 @@ def queue_views(wanted: listing.Filter, queues: Iterable[ApprovalQueue], saved: 
             wanted.query(view="open", queue=queue.slug, q="", saved=""),
             saved is None and wanted.view == "open" and wanted.queue == queue.slug,
             queue.waiting,  # type: ignore[attr-defined]
-            "" if queue.decides else "to read only",  # type: ignore[attr-defined]
+            "" if queue.decides else _("to read only"),  # type: ignore[attr-defined]
         )
         for queue in queues
     ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from graphs.policies.file_types import size_text
 from graphs.web.markdown import UNFIT
@@ -26,6 +29,17 @@ DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]+)*
 HIDDEN = re.compile(f"{UNFIT.pattern}|[\u061c\u200e\u200f]")
 
 
+#: The kinds that code tells apart, in words.
+KINDS = {
+    "null": gettext_lazy("null"),
+    "boolean": gettext_lazy("boolean"),
+    "number": gettext_lazy("number"),
+    "text": gettext_lazy("text"),
+    "file": gettext_lazy("file"),
+    "empty": gettext_lazy("empty"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One row of the facts table: a leaf, or a list of like objects as a table of its own."""
@@ -39,6 +53,13 @@ class Fact:
     cut: bool = False
     columns: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
+    #: Whether its text is a list, with an item a line.
+    listed: bool = False
+
+    @property
+    def kind_word(self) -> str:
+        """The kind in the reader's language."""
+        return str(KINDS.get(self.kind, self.kind))
 
 
 def humanise(key: str) -> str:
@@ -57,7 +78,7 @@ def leaf(value: Any) -> tuple[str, str]:
     if value is None:
         return "—", "null"
     if isinstance(value, bool):
-        return ("Yes" if value else "No"), "boolean"
+        return (_("Yes") if value else _("No")), "boolean"
     if isinstance(value, int | float):
         return number_text(value), "number"
     return visible(str(value)), "text"
@@ -99,7 +120,7 @@ def facts(value: Any, titles: Mapping[str, str] | None = None) -> list[Fact]:
 
 
 def _walk(value: Any, labels: list[str], pointer: str, depth: int, titles: Mapping[str, str]) -> Iterator[Fact]:
-    label = " · ".join(labels) or "Value"
+    label = " · ".join(labels) or _("Value")
     if isinstance(value, dict) and value and depth < MAX_DEPTH:
         for key, item in value.items():
             place = f"{pointer}/{escape_token(key)}"
@@ -111,18 +132,19 @@ def _walk(value: Any, labels: list[str], pointer: str, depth: int, titles: Mappi
 
 
 def _list(value: list[Any], labels: list[str], pointer: str, depth: int, titles: Mapping[str, str]) -> Iterator[Fact]:
-    label = " · ".join(labels) or "Value"
+    label = " · ".join(labels) or _("Value")
     if all(not isinstance(item, dict | list) for item in value):
         shown = "\n".join(entry(item) for item in value[:MAX_ROWS])
-        yield _text(label, pointer, f"list of {len(value)}", shown, cut=len(value) > MAX_ROWS)
+        kind = _("list of %(count)s") % {"count": len(value)}
+        yield replace(_text(label, pointer, kind, shown, cut=len(value) > MAX_ROWS), listed=True)
     elif table := _table(value):
         columns, rows = table
-        kind = f"{len(value)} rows" if len(value) > 1 else "1 row"
+        kind = ngettext("%(count)d row", "%(count)d rows", len(value)) % {"count": len(value)}
         yield Fact(label, pointer, kind, columns=columns, rows=rows, cut=len(value) > len(rows))
     else:
         for index, item in enumerate(value[:MAX_ROWS]):
-            numbered = [*labels[:-1], f"{labels[-1]} {index + 1}"] if labels else [f"Item {index + 1}"]
-            yield from _walk(item, numbered, f"{pointer}/{index}", depth + 1, titles)
+            number = f"{labels[-1]} {index + 1}" if labels else _("Item %(number)s") % {"number": index + 1}
+            yield from _walk(item, [*labels[:-1], number], f"{pointer}/{index}", depth + 1, titles)
 
 
 def _table(value: list[Any]) -> tuple[list[str], list[list[str]]] | None:
@@ -140,14 +162,14 @@ def _table(value: list[Any]) -> tuple[list[str], list[list[str]]] | None:
 def _leaf(value: Any, label: str, pointer: str) -> Fact:
     if isinstance(value, dict | list):
         if not value:
-            return Fact(label, pointer, "empty", "empty list" if isinstance(value, list) else "empty object")
+            return Fact(label, pointer, "empty", _("empty list") if isinstance(value, list) else _("empty object"))
         return _text(label, pointer, "JSON", pretty(value))
     text, kind = leaf(value)
     if kind == "text" and (file := DATA_URL.match(text)):
         size = size_text((len(text) - file.end()) * 3 // 4)
         return Fact(label, pointer, "file", f"{file['kind'] or 'text/plain'}, {size}")
     if text == "":
-        return Fact(label, pointer, "empty", "empty text")
+        return Fact(label, pointer, "empty", _("empty text"))
     return _text(label, pointer, kind, text)
 
 

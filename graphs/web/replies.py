@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Max
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs.agents import structured
 from graphs.agents.models import REPLY, is_reply
@@ -20,6 +22,9 @@ from graphs.models import Interrupt, JournalEntry, Thread, ThreadEvent
 from graphs.web import differences, speech
 from graphs.web.reading import Fact, facts, pretty
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 #: While a thread is one of these, a call without a result may still get one.
 MOVING = {ThreadStatus.READY, ThreadStatus.RUNNING}
 #: In one that ended so, nothing is called any more; a failed one may be retried.
@@ -30,18 +35,18 @@ GIVEN_UP = ENDED - {ThreadStatus.FAILED}
 class State:
     """How a call stands, as word, icon and colour."""
 
-    word: str
+    word: StrOrPromise
     icon: str
     tone: str
 
 
-DONE = State("done", "check", "green")
-FAILED = State("failed", "alert-circle", "red")
-ASKS = State("waits for a decision", "hand-stop", "amber")
-REFUSED = State("not allowed", "ban", "red")
-CANCELLED = State("not run", "ban", "grey")
-WORKING = State("at work", "refresh", "blue")
-LATER = State("to be run", "clock", "grey")
+DONE = State(gettext_lazy("done"), "check", "green")
+FAILED = State(gettext_lazy("failed"), "alert-circle", "red")
+ASKS = State(gettext_lazy("waits for a decision"), "hand-stop", "amber")
+REFUSED = State(gettext_lazy("not allowed"), "ban", "red")
+CANCELLED = State(gettext_lazy("not run"), "ban", "grey")
+WORKING = State(gettext_lazy("at work"), "refresh", "blue")
+LATER = State(gettext_lazy("to be run"), "clock", "grey")
 
 
 @dataclass(slots=True)
@@ -148,7 +153,7 @@ class Replies:
         if ran.get("arguments") not in (None, given):
             card.changed = facts(ran["arguments"])
         if isinstance(ran.get("trust"), Mapping):
-            card.trusted = str(ran["trust"].get("by") or "somebody")
+            card.trusted = str(ran["trust"].get("by") or _("somebody"))
         card.raw = pretty(ran["content"]) if isinstance(ran.get("content"), dict | list) and ran["content"] else ""
 
     def _tell_why(self, card: Card, row: JournalEntry, place: str) -> None:

@@ -13,6 +13,7 @@ import orjson
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from graphs.actions import comments, decisions, information, looks, preferences, undoing
@@ -269,17 +270,21 @@ def conflict(request: HttpRequest, interrupt: Interrupt, submission: Submission,
     typed = typed_texts(submission)
     if isinstance(error, AlreadyDecided):
         told = error.receipt
-        who = told.reviewer_name or "The system"
-        found = Conflict(f"{who} {told.outcome} this", "Your answer was not used. The receipt is below.", typed)
+        who = told.reviewer_name or _("The system")
+        found = Conflict(
+            _("%(who)s %(outcome)s this") % {"who": who, "outcome": _(told.outcome)},
+            _("Your answer was not used. The receipt is below."),
+            typed,
+        )
     elif isinstance(error, Stale):
         found = Conflict(
-            "The question changed while you were reading", "Read it again; your answer was not used.", typed
+            _("The question changed while you were reading"), _("Read it again; your answer was not used."), typed
         )
         submission.key = uuid.uuid4().hex
     elif isinstance(error, NoLongerOpen):
-        found = Conflict("This question is no longer open", error.reason, typed, error.newer_id)
+        found = Conflict(_("This question is no longer open"), error.reason, typed, error.newer_id)
     else:
-        found = Conflict("This was not done", str(error), typed)
+        found = Conflict(_("This was not done"), str(error), typed)
     kept = submission if fresh.status in ("open", "needs_info") else None
     return shown(request, review_context(request, fresh, kept) | {"conflict": found}, status=status)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.engine.messages import ROLES
 from graphs.web.reading import Fact, facts
 
@@ -68,15 +70,15 @@ def calls(value: Any, known: Mapping[str, str]) -> list[Call]:
     for block in blocks(value):
         use, result = block.get("toolUse"), block.get("toolResult")
         if isinstance(use, Mapping):
-            found.append(Call(str(use.get("name", "")), "called with", facts=facts(use.get("input") or {})))
+            found.append(Call(str(use.get("name", "")), _("called with"), facts=facts(use.get("input") or {})))
         elif isinstance(result, Mapping):
-            found.append(gave(result, known.get(str(result.get("toolUseId")), "A tool")))
+            found.append(gave(result, known.get(str(result.get("toolUseId")), _("A tool"))))
     return found
 
 
 def gave(result: Mapping[str, Any], name: str) -> Call:
     """What a tool gave: words as words, else its values."""
-    word = "gave" if result.get("status", "success") == "success" else str(result.get("outcome") or "failed")
+    word = _("gave") if result.get("status", "success") == "success" else _(str(result.get("outcome") or "failed"))
     parts = result.get("content")
     parts = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
     text = "\n".join(str(part["text"]) for part in parts if "text" in part)
@@ -89,5 +91,5 @@ def settled(value: Any, name: str) -> list[Call] | None:
         return None
     content = value["content"]
     part = {"text": content} if isinstance(content, str) else {"json": content}
-    call = Call(name, "called with", facts=facts(value["arguments"] or {}))
+    call = Call(name, _("called with"), facts=facts(value["arguments"] or {}))
     return [call, gave({"status": value["status"], "content": [part]}, name)]

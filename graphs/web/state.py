@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.engine.ports import Cells, Delta
 from graphs.models import Checkpoint, Thread
 from graphs.models.fields import read_blob
@@ -64,16 +66,18 @@ def differences(before: Any, after: Any, place: str = "") -> Iterator[Change]:
             yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), inner)
     elif isinstance(before, list) and isinstance(after, list) and before and after[: len(before)] == before:
         for number, value in enumerate(after[len(before) :], len(before) + 1):
-            yield Change(f"{place} / {number}", "added", "", brief(value))
+            yield Change(f"{place} / {number}", _("added"), "", brief(value))
     elif before is ABSENT or after is ABSENT or json.dumps(before) != json.dumps(after):
-        word = "added" if before is ABSENT else "removed" if after is ABSENT else "changed"
+        word = _("added") if before is ABSENT else _("removed") if after is ABSENT else _("changed")
         yield Change(place, word, brief(before), brief(after))
 
 
 def brief(value: Any) -> str:
     """A value within a line of changes; the whole of it stands below them."""
     text = "" if value is ABSENT else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MOST_BRIEF else f"{text[:MOST_BRIEF]}… ({len(text)} characters)"
+    if len(text) <= MOST_BRIEF:
+        return text
+    return _("%(text)s… (%(count)d characters)") % {"text": text[:MOST_BRIEF], "count": len(text)}
 
 
 def at(thread: Thread, step: int) -> Cells:

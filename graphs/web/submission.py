@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.models import Interrupt
 from graphs.models.moves import ANSWERABLE
 from graphs.web import asking, calls, editing, guards, trusting
@@ -49,9 +51,11 @@ class Submission:
         if found.act is not None and found.current:
             problems += guards.problems(guard, posted, found.act)
         if len(posted.get("comment", "")) > MOST_COMMENT:
-            problems.append(Problem("#comment", f"A comment has at most {MOST_COMMENT} characters."))
+            problems.append(
+                Problem("#comment", _("A comment has at most %(most)s characters.") % {"most": MOST_COMMENT})
+            )
         if "\x00" in posted.get("comment", ""):
-            problems.append(Problem("#comment", "A comment cannot hold the character U+0000."))
+            problems.append(Problem("#comment", _("A comment cannot hold the character U+0000.")))
         found.blame(problems)
         return found
 
@@ -82,14 +86,14 @@ class Submission:
             # A rejection counts whatever stands in the form; what cannot be read is left out, not held against it.
             problems = []
         if self.act is None:
-            return [Problem("#act", "Choose one of the buttons."), *problems]
+            return [Problem("#act", _("Choose one of the buttons.")), *problems]
         self.value = self._verdict(None if value is ABSENT else value)
         return problems
 
     def _free(self) -> tuple[Any, list[Problem]]:
         text = self.posted.get("free", "").replace("\r\n", "\n")
         if self.posted.get("free_kind") != "json":
-            return (text, []) if text else (ABSENT, [Problem("#free", "Write the answer first.")])
+            return (text, []) if text else (ABSENT, [Problem("#free", _("Write the answer first."))])
         try:
             return loads(text), []
         except ValueError as error:
@@ -166,7 +170,7 @@ def typed_texts(submission: Submission) -> list[tuple[str, str]]:
             if one.text and one.widget not in ("group", "const", "rows", "map"):
                 texts.append((one.place, said(one, one.text)))
     elif free := submission.posted.get("free", ""):
-        texts.append(("Answer", free))
+        texts.append((_("Answer"), free))
     if comment := submission.posted.get("comment", "").strip():
-        texts.append(("Reason", comment))
+        texts.append((_("Reason"), comment))
     return texts

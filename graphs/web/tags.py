@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from graphs.models import Decision, Interrupt
 from graphs.web import asking, definitions, words
@@ -64,6 +65,12 @@ def look(kind: str, status: str) -> words.Look:
     return words.of(TABLES[kind], str(status))
 
 
+def units() -> tuple[tuple[int, str, int, str], ...]:
+    """Sizes in seconds with their signs, each with the one below it."""
+    day, hour, minute = _("d"), _("h"), _("min")
+    return (86400, day, 3600, hour), (3600, hour, 60, minute), (60, minute, 1, "s")
+
+
 @register.filter
 def span(delta: timedelta | float | None) -> str:
     """A length of time in at most two units."""
@@ -75,18 +82,22 @@ def span(delta: timedelta | float | None) -> str:
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = int(seconds)
-    for size, unit, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+    for size, unit, below, small in units():
         if whole >= size:
             rest = whole % size // below
             return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
     return f"{whole} s"
 
 
+#: Seconds that are no time at all to a reader.
+SOON = 5
+
+
 def short_span(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+    for size, unit in ((86400, _("d")), (3600, _("h")), (60, _("min"))):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
-    return "now" if seconds < 5 else f"{int(seconds)} s"
+    return _("now") if seconds < SOON else f"{int(seconds)} s"
 
 
 @register.filter
@@ -94,8 +105,9 @@ def ago(moment: datetime | None) -> str:
     """The age of a moment in one unit; a script keeps it up to date."""
     if moment is None:
         return ""
-    text = short_span(max(0.0, (timezone.now() - moment).total_seconds()))
-    return text if text == "now" else f"{text} ago"
+    seconds = max(0.0, (timezone.now() - moment).total_seconds())
+    text = short_span(seconds)
+    return text if seconds < SOON else _("%(span)s ago") % {"span": text}
 
 
 @register.filter
@@ -104,7 +116,8 @@ def until(moment: datetime | None) -> str:
     if moment is None:
         return ""
     seconds = (moment - timezone.now()).total_seconds()
-    return f"in {short_span(seconds)}" if seconds > 0 else f"by {short_span(-seconds)}"
+    text = _("in %(span)s") if seconds > 0 else _("by %(span)s")
+    return text % {"span": short_span(abs(seconds))}
 
 
 @register.filter
@@ -170,7 +183,8 @@ def percent(share: float | None) -> str:
 @register.filter
 def blank(text: str) -> SafeString | str:
     """A dash where there is nothing, with a word for those who listen; any other text as it is."""
-    words_of = {"": "blank", "—": "nothing", "empty text": "empty text"}
+    empty = _("empty text")
+    words_of = {"": _("blank"), "—": _("nothing"), empty: empty}
     if text not in words_of:
         return text
     return format_html('<span aria-hidden="true">—</span><span class="visually-hidden">{}</span>', words_of[text])
@@ -248,8 +262,8 @@ def told(value: Any) -> str:
     if value is None:
         return ""
     leaves = facts(value)[:6]
-    texts = [", ".join(fact.text.split("\n")) if fact.kind.startswith("list") else fact.text for fact in leaves]
-    texts = [text or fact.kind for fact, text in zip(leaves, texts, strict=True)]
+    texts = [", ".join(fact.text.split("\n")) if fact.listed else fact.text for fact in leaves]
+    texts = [text or fact.kind_word for fact, text in zip(leaves, texts, strict=True)]
     if not isinstance(value, dict):
         return ", ".join(texts)
     return ", ".join(f"{fact.label}: {text}" for fact, text in zip(leaves, texts, strict=True))

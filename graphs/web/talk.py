@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs.agents.models import is_reply
 from graphs.engine import events
@@ -37,10 +38,10 @@ SHORT = 6
 INNER = re.compile(r".*tool:.*run_node:(?P<name>[^/]+)\.[0-9]+/model")
 CHILD = re.compile(r".*tool:.*run_node:[^/]+")
 END_WORDS = {
-    "completed": "The thread is completed.",
-    "failed": "The thread failed.",
-    "cancelled": "The thread was cancelled.",
-    "rejected": "The thread ended as rejected.",
+    "completed": gettext_lazy("The thread is completed."),
+    "failed": gettext_lazy("The thread failed."),
+    "cancelled": gettext_lazy("The thread was cancelled."),
+    "rejected": gettext_lazy("The thread ended as rejected."),
 }
 
 
@@ -124,7 +125,8 @@ def _fold_repeats(found: list[Entry]) -> None:
     for entry in found:
         if entry.kind in ("input", "node") and entry.raw:
             if entry.raw in shown:
-                entry.kind, entry.text, entry.icon = "system", f"{entry.who} passed it on unchanged.", "check"
+                entry.kind, entry.icon = "system", "check"
+                entry.text = _("%(who)s passed it on unchanged.") % {"who": entry.who}
             shown.add(entry.raw)
 
 
@@ -143,7 +145,7 @@ def streamed(thread: Thread) -> list[Entry]:
 
 
 def _opening(thread: Thread) -> Iterator[Entry]:
-    who = thread.conversation.requester_name or "Somebody"
+    who = thread.conversation.requester_name or _("Somebody")
     entry = _value(
         Entry("input", thread.created_at, who, "user", rank=-2), thread.input, titles=titles(thread.graph_id)
     )
@@ -212,7 +214,7 @@ class Reading:
                 status = str(data.get("status", ""))
                 # That a turn was completed need not be said where another one follows.
                 if status in END_WORDS and not (status == "completed" and row.seq < last):
-                    yield Entry("system", row.at, "Sayso", "flag", rank=5, text=END_WORDS[status])
+                    yield Entry("system", row.at, "Sayso", "flag", rank=5, text=str(END_WORDS[status]))
             elif row.type == events.NODE_ERROR:
                 text = f"{data.get('type', 'Error')}: {data.get('message', '')}"
                 yield Entry("error", row.at, self._name(row.path), "alert-circle", rank=4, node=row.path, text=text)
@@ -238,13 +240,13 @@ class Reading:
                 node=row.task.path,
                 prose=said,
                 cards=cards,
-                note=f"for {self._name(row.task.path)}" if inner else "",
+                note=_("for %(name)s") % {"name": self._name(row.task.path)} if inner else "",
             )
 
     def _effect(self, row: JournalEntry) -> Entry:
         place = speech.PLACE.fullmatch(row.key)
         entry = Entry("tool", row.at, row.key, "tool", rank=-1, node=row.task.path, note=self._name(row.task.path))
-        tool = self.replies.names.get((row.task_id, place["place"]), "tool call") if place else ""
+        tool = self.replies.names.get((row.task_id, place["place"]), _("tool call")) if place else ""
         if place:
             entry.who = tool if place["what"] == "call" else f"{tool}: {place['what']}"
         value = self._covered(row) if place else row.value
@@ -278,7 +280,7 @@ class Reading:
             if task.pk in self.replies.replied and isinstance(task.output, str):
                 continue  # its last reply said the same
             at = ends.get((task.path, task.visit), task.at)
-            note = f"pass {task.visit}" if task.visit > 1 else ""
+            note = _("pass %(visit)s") % {"visit": task.visit} if task.visit > 1 else ""
             entry = Entry("node", at, self._name(task.path), "bolt", node=task.path, note=note)
             yield _value(entry, task.output, fenced=speakers is None or task.path in speakers, known=known)
 
@@ -312,8 +314,8 @@ class Reading:
             decision = old.verdict()
             newer = later.get(place_of(old, old.revision))
             if decision is not None and newer is not None:
-                who = decision.reviewer_name or "The system"
-                text = f"The answer of {who} was not used: the node asked something else instead."
+                who = decision.reviewer_name or _("The system")
+                text = _("The answer of %(who)s was not used: the node asked something else instead.") % {"who": who}
                 yield Entry("unused", newer.created_at, "Sayso", "history", text=text, interrupt=newer)
 
     def _comments(self) -> Iterator[Entry]:
@@ -326,14 +328,14 @@ class Reading:
 
 def _said(row: ThreadEvent, data: Mapping[str, Any]) -> Entry:
     """What began a later turn."""
-    entry = _value(Entry("input", row.at, str(data.get("by") or "Somebody"), "user", rank=-2), data.get("input"))
-    entry.text, entry.prose, entry.note = entry.text or entry.prose, "", "said"
+    entry = _value(Entry("input", row.at, str(data.get("by") or _("Somebody")), "user", rank=-2), data.get("input"))
+    entry.text, entry.prose, entry.note = entry.text or entry.prose, "", _("said")
     return entry
 
 
 def _decision(decision: Any) -> Entry:
     """A person's verdict, as their message: with what they wrote, and what they changed of a call."""
-    question, who = decision.interrupt, decision.reviewer_name or "The system"
+    question, who = decision.interrupt, decision.reviewer_name or _("The system")
     entry = Entry("receipt", decision.decided_at, who, "shield-check", rank=2, interrupt=question, decision=decision)
     value = differences.answered(question, decision.value)
     if calls.is_gate(question) and isinstance(value, Mapping):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from graphs.actions import comments, turns
@@ -26,21 +28,27 @@ from graphs.web.people import person
 from graphs.web.shell import SeeOther, page
 from graphs.web.submission import KEY
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 PAGE = 50
 TABS = {
-    "conversation": "Conversation",
-    "timeline": "Timeline",
-    "state": "State",
-    "checkpoints": "Checkpoints",
-    "questions": "Interrupts",
-    "audit": "Audit",
+    "conversation": gettext_lazy("Conversation"),
+    "timeline": gettext_lazy("Timeline"),
+    "state": gettext_lazy("State"),
+    "checkpoints": gettext_lazy("Checkpoints"),
+    "questions": gettext_lazy("Interrupts"),
+    "audit": gettext_lazy("Audit"),
 }
-GROUPS: dict[str, tuple[str, list[ThreadStatus]]] = {
-    "all": ("All", []),
-    "waiting": ("Waiting", [ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED, ThreadStatus.WAITING_VERSION]),
-    "active": ("Running", [ThreadStatus.READY, ThreadStatus.RUNNING]),
-    "failed": ("Failed", [ThreadStatus.FAILED, ThreadStatus.QUARANTINED]),
-    "ended": ("Ended", [ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED]),
+GROUPS: dict[str, tuple[StrOrPromise, list[ThreadStatus]]] = {
+    "all": (gettext_lazy("All"), []),
+    "waiting": (
+        gettext_lazy("Waiting"),
+        [ThreadStatus.INTERRUPTED, ThreadStatus.SUSPENDED, ThreadStatus.WAITING_VERSION],
+    ),
+    "active": (gettext_lazy("Running"), [ThreadStatus.READY, ThreadStatus.RUNNING]),
+    "failed": (gettext_lazy("Failed"), [ThreadStatus.FAILED, ThreadStatus.QUARANTINED]),
+    "ended": (gettext_lazy("Ended"), [ThreadStatus.COMPLETED, ThreadStatus.REJECTED, ThreadStatus.CANCELLED]),
 }
 
 
@@ -269,7 +277,7 @@ def say(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     key = request.POST.get("key", "")
     try:
         if not text or len(text) > conversation.MOST:
-            raise InputInvalid([("/text", f"write between 1 and {conversation.MOST} characters")])
+            raise InputInvalid([("/text", _("write between 1 and %(most)s characters") % {"most": conversation.MOST})])
         turns.say(user, found, text, submission_key=key if KEY.fullmatch(key) else None)
     except (NotPossible, InputInvalid) as refusal:
         return shown(request, opened(user, uid), ("message", str(refusal), text), status_of(refusal))

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from graphs.actions import trust as actions
@@ -23,11 +24,11 @@ from graphs.web.shell import SeeOther, page
 from graphs.web.trusting import spoken
 
 PAGE = 50
-GROUPS = {"standing": "Standing", "ended": "Ended"}
+GROUPS = {"standing": gettext_lazy("Standing"), "ended": gettext_lazy("Ended")}
 WHERE = {
-    trust.THREAD: "in one thread",
-    trust.CONVERSATION: "in one conversation",
-    trust.AGENT: "in every thread of the agent",
+    trust.THREAD: gettext_lazy("in one thread"),
+    trust.CONVERSATION: gettext_lazy("in one conversation"),
+    trust.AGENT: gettext_lazy("in every thread of the agent"),
 }
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs.engine import trust
 from graphs.models import Interrupt
@@ -18,11 +20,11 @@ from graphs.web.reading import entry, humanise, leaf, pretty
 ASK = "ask"
 #: For how long, in seconds; an empty one has no end.
 SPANS = {
-    "3600": "1 hour",
-    "28800": "8 hours",
-    "604800": "7 days",
-    "2592000": "30 days",
-    "": "until somebody revokes it",
+    "3600": gettext_lazy("1 hour"),
+    "28800": gettext_lazy("8 hours"),
+    "604800": gettext_lazy("7 days"),
+    "2592000": gettext_lazy("30 days"),
+    "": gettext_lazy("until somebody revokes it"),
 }
 USUAL = "28800"
 ANY, IS, LIKE = "any", "is", "like"
@@ -65,14 +67,25 @@ def offer(user: User, interrupt: Interrupt, posted: Mapping[str, str], problems:
     """The offer for a question that trust can be given with, as it was filled in; None for any other."""
     if not calls.is_gate(interrupt) or not isinstance(interrupt.metadata, Mapping):
         return None
-    agent = str(interrupt.metadata.get("agent", "this agent"))
-    scopes = [(ASK, "Ask every time"), (trust.THREAD, "in this thread"), (trust.CONVERSATION, "in this conversation")]
+    agent = str(interrupt.metadata.get("agent", _("this agent")))
+    scopes = [
+        (ASK, _("Ask every time")),
+        (trust.THREAD, _("in this thread")),
+        (trust.CONVERSATION, _("in this conversation")),
+    ]
     if can(user, "trust", interrupt):
-        scopes.append((trust.AGENT, f"in every thread of {agent}"))
+        scopes.append((trust.AGENT, _("in every thread of %(agent)s") % {"agent": agent}))
     scope = posted.get("trust_scope", ASK)
     arguments = [argument(name, value, posted, problems) for name, value in calls.proposed(interrupt).items()]
     span = posted.get("trust_span", USUAL)
-    return Offer(scopes, scope, list(SPANS.items()), span, arguments, problems.get("trust", ""))
+    return Offer(
+        scopes,
+        scope,
+        [(seconds, str(label)) for seconds, label in SPANS.items()],
+        span,
+        arguments,
+        problems.get("trust", ""),
+    )
 
 
 def argument(name: str, value: Any, posted: Mapping[str, str], problems: Mapping[str, str]) -> Argument:
@@ -117,7 +130,7 @@ def problems(interrupt: Interrupt, posted: Mapping[str, str]) -> list[Problem]:
     """What is wrong with a posted form's trust before anybody looks at the call: a time that was not offered."""
     wanted = calls.is_gate(interrupt) and posted.get("trust_scope", ASK) != ASK
     known = posted.get("trust_span", USUAL) in SPANS
-    return [Problem("/trust/seconds", "Choose one of the times that are offered.")] if wanted and not known else []
+    return [Problem("/trust/seconds", _("Choose one of the times that are offered."))] if wanted and not known else []
 
 
 def rule(name: str, value: Any, posted: Mapping[str, str]) -> dict[str, Any]:
@@ -131,7 +144,7 @@ def rule(name: str, value: Any, posted: Mapping[str, str]) -> dict[str, Any]:
 def blamed(problems: list[tuple[Any, Problem]]) -> dict[str, str]:
     """The problems with the trust, by the argument they are about, or under `trust`."""
     found: dict[str, str] = {}
-    for _, problem in problems:
+    for _place, problem in problems:
         if problem.pointer.startswith("/trust"):
             parts = problem.pointer.split("/", 3)
             found[parts[3] if len(parts) > 3 else "trust"] = problem.message

@@ -88,8 +88,8 @@ def test_u05_an_entry_with_a_line_break_does_not_look_like_two() -> None:
 def test_s04_buttons_are_named_by_the_author_and_nothing_is_guessed() -> None:
     from graphs.models import Interrupt
 
-    assert asking.object_of(Interrupt(metadata={"act": "refund"})) == " refund"
-    assert asking.object_of(Interrupt(style="tool", name="send_mail")) == " send_mail"
+    assert asking.object_of(Interrupt(metadata={"act": "refund"})) == "refund"
+    assert asking.object_of(Interrupt(style="tool", name="send_mail")) == "send_mail"
     assert asking.object_of(Interrupt(message="Refund everything")) == ""
     assert asking.object_of(Interrupt(metadata={"act": "x" * 31})) == ""
 

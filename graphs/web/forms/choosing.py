@@ -6,19 +6,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from graphs.web.forms.fields import ABSENT, SELECT_MOST, Field, Option
 from graphs.web.reading import humanise, leaf, visible
 
 RADIO_MOST = 5
 LONG_LABEL = 60
 KINDS = {
-    "string": "Text",
-    "number": "Number",
-    "integer": "Whole number",
-    "boolean": "Yes or no",
-    "object": "Several fields",
-    "array": "List",
-    "null": "Nothing",
+    "string": gettext_lazy("Text"),
+    "number": gettext_lazy("Number"),
+    "integer": gettext_lazy("Whole number"),
+    "boolean": gettext_lazy("Yes or no"),
+    "object": gettext_lazy("Several fields"),
+    "array": gettext_lazy("List"),
+    "null": gettext_lazy("Nothing"),
 }
 
 
@@ -44,7 +47,7 @@ def option_label(item: Any) -> str:
     if isinstance(item, Mapping) and "value" in item:
         return str(item.get("label") or item.get("title") or leaf(item["value"])[0])
     if item is None or item == "":
-        return "Nothing" if item is None else "Empty text"
+        return _("Nothing") if item is None else _("Empty text")
     return json.dumps(item, ensure_ascii=False) if isinstance(item, dict | list) else leaf(item)[0]
 
 
@@ -103,4 +106,4 @@ def _title(branch: Mapping[str, Any]) -> str:
     needed = branch.get("required")
     if isinstance(needed, list) and needed:
         return ", ".join(humanise(str(key)) for key in needed[:3])
-    return KINDS.get(str(branch.get("type")), "Another value")
+    return str(KINDS.get(str(branch.get("type")), _("Another value")))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.web.forms import files
 from graphs.web.forms.conditions import grown
 from graphs.web.forms.fields import ABSENT, BARE, NESTS, Field
@@ -81,7 +83,7 @@ class Reading:
         found: dict[str, Any] = {}
         asks = required and not idle
         told: dict[int, tuple[Field, Any, list[Problem]]] = {}
-        for _ in range(MOST_ROUNDS):
+        for _round in range(MOST_ROUNDS):
             found = {}
             for one in field.children:
                 if id(one) not in told:
@@ -121,12 +123,12 @@ class Reading:
             if not name:
                 value = self.value(held, False)
                 if required and value is not ABSENT and touched(held, self.posted):
-                    self._blame(key, "Give this value a name.")
+                    self._blame(key, _("Give this value a name."))
                 continue
             repoint(held, f"{field.pointer}/{escape_token(name)}")
             value = self.value(held, required)
             if name in found:
-                self._blame(key, "This name is there twice.")
+                self._blame(key, _("This name is there twice."))
             elif value is not ABSENT:
                 found[name] = value
         return found
@@ -155,7 +157,7 @@ class Reading:
             values.pop()
         for one, value in zip(field.children, values, strict=False):
             if value is ABSENT and not one.problem and required:
-                self._blame(one, "This is needed, since one after it is filled in.")
+                self._blame(one, _("This is needed, since one after it is filled in."))
         return [value for value in values if value is not ABSENT]
 
     # --- one of several
@@ -166,11 +168,11 @@ class Reading:
         if not index:
             choose(field, "")
             if not field.nullable and field.required and required:
-                self._blame(field, "Choose one.")
+                self._blame(field, _("Choose one."))
             return None if field.nullable else ABSENT
         chosen = choose(field, index) if any(option.index == index for option in field.options) else None
         if chosen is None:
-            self._blame(field, "This is none of the choices.")
+            self._blame(field, _("This is none of the choices."))
             return ABSENT
         before = len(self.problems)
         value = self.value(chosen, required)

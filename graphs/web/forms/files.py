@@ -10,6 +10,8 @@ from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from graphs.policies.file_types import BEGIN
 from graphs.web.forms.fields import ABSENT, Field
@@ -20,7 +22,7 @@ MOST_BYTES = 2 * 1024 * 1024
 MOST_KEPT = 192 * 1024
 #: A file that is too large is not read at all; this stands for it.
 TOO_LARGE = "!"
-TOLD_LARGE = "This file is larger than 2 MB. Choose a smaller one."
+TOLD_LARGE = gettext_lazy("This file is larger than 2 MB. Choose a smaller one.")
 
 
 def posted_texts(request: HttpRequest) -> dict[str, str]:
@@ -48,19 +50,19 @@ def content(field: Field, required: bool) -> Any:
         if field.nullable:
             return None
         if field.required and required:
-            raise ValueError("Choose a file.")
+            raise ValueError(_("Choose a file."))
         return ABSENT
     if field.hidden == TOO_LARGE or len(field.hidden) > MOST_BYTES * 4 // 3 + 4:
         field.hidden = ""
-        raise ValueError(TOLD_LARGE)
+        raise ValueError(str(TOLD_LARGE))
     try:
         data = base64.b64decode(field.hidden, validate=True)
     except (binascii.Error, ValueError):
         field.hidden = ""
-        raise ValueError("This file did not arrive whole. Choose it again.") from None
+        raise ValueError(_("This file did not arrive whole. Choose it again.")) from None
     if field.item and not any(_is(kind.strip(), field.filename, data) for kind in field.item.split(",")):
         field.hidden = ""
-        raise ValueError(f"This is no file of the type {field.item}.")
+        raise ValueError(_("This is no file of the type %(type)s.") % {"type": field.item})
     return field.hidden
 
 

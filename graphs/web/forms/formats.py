@@ -6,8 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import time
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 #: The widget of each format that has one of its own; the others are texts.
 WIDGETS: Mapping[str, str] = {
@@ -21,14 +27,14 @@ WIDGETS: Mapping[str, str] = {
     "markdown": "textarea",
     "password": "secret",
 }
-HINTS: Mapping[str, str] = {
-    "date-time": "with its zone, such as 2026-03-01T09:30+01:00; without one it is UTC",
-    "uuid": "such as 123e4567-e89b-12d3-a456-426614174000",
-    "duration": "as ISO 8601 writes it: P3D is three days, PT2H30M two and a half hours",
-    "ipv4": "such as 192.0.2.17",
-    "ipv6": "such as 2001:db8::17",
-    "hostname": "such as mail.example.org",
-    "time": "hours and minutes, such as 09:30",
+HINTS: Mapping[str, StrOrPromise] = {
+    "date-time": gettext_lazy("with its zone, such as 2026-03-01T09:30+01:00; without one it is UTC"),
+    "uuid": gettext_lazy("such as 123e4567-e89b-12d3-a456-426614174000"),
+    "duration": gettext_lazy("as ISO 8601 writes it: P3D is three days, PT2H30M two and a half hours"),
+    "ipv4": gettext_lazy("such as 192.0.2.17"),
+    "ipv6": gettext_lazy("such as 2001:db8::17"),
+    "hostname": gettext_lazy("such as mail.example.org"),
+    "time": gettext_lazy("hours and minutes, such as 09:30"),
 }
 DURATION = re.compile(
     r"P(?!$)(?:[0-9]+W|(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?)"
@@ -51,13 +57,13 @@ def _full(pattern: re.Pattern[str]) -> Callable[[str], Any]:
     return test
 
 
-TESTS: Mapping[str, tuple[Callable[[str], Any], str]] = {
-    "uuid": (UUID, "a UUID"),
-    "duration": (_full(DURATION), "a duration"),
-    "ipv4": (IPv4Address, "an IPv4 address"),
-    "ipv6": (IPv6Address, "an IPv6 address"),
-    "hostname": (_full(HOST), "the name of a host"),
-    "time": (time.fromisoformat, "a time of day"),
+TESTS: Mapping[str, tuple[Callable[[str], Any], StrOrPromise]] = {
+    "uuid": (UUID, gettext_lazy("a UUID")),
+    "duration": (_full(DURATION), gettext_lazy("a duration")),
+    "ipv4": (IPv4Address, gettext_lazy("an IPv4 address")),
+    "ipv6": (IPv6Address, gettext_lazy("an IPv6 address")),
+    "hostname": (_full(HOST), gettext_lazy("the name of a host")),
+    "time": (time.fromisoformat, gettext_lazy("a time of day")),
 }
 
 
@@ -68,9 +74,9 @@ def checked(text: str, form: str) -> str:
         if test is not None:
             test(text)
     except ValueError:
-        raise ValueError(
-            f"This is not {what}; write it {hint}." if (hint := HINTS.get(form)) else f"Not {what}."
-        ) from None
+        if hint := HINTS.get(form):
+            raise ValueError(_("This is not %(what)s; write it %(hint)s.") % {"what": what, "hint": hint}) from None
+        raise ValueError(_("Not %(what)s.") % {"what": what}) from None
     return text
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.web.forms import several
 from graphs.web.forms.choosing import choice, choices, option_label, option_value, options_of
 from graphs.web.forms.fields import ABSENT, NESTS, Field
@@ -60,7 +62,7 @@ def build_field(
     field = Field(
         pointer=pointer,
         name=name,
-        label=visible(str(resolved.get("title") or humanise(key) or "Answer")),
+        label=visible(str(resolved.get("title") or humanise(key) or _("Answer"))),
         widget="json",
         kind="JSON",
         schema=schema,
@@ -93,7 +95,7 @@ def _shape(field: Field, schema: Mapping[str, Any], root: Root, depth: int) -> N
         _shape(field, branches[0], root, depth)
     elif kind == "boolean":
         field.widget, field.kind = "yesno", "yes or no"
-        field.options = options_of([("Yes", True), ("No", False)])
+        field.options = options_of([(_("Yes"), True), (_("No"), False)])
     elif kind == "string":
         _string(field, schema)
     elif kind in ("integer", "number"):
@@ -115,11 +117,14 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _one_of_these(field: Field, schema: Mapping[str, Any]) -> None:
-    for word, told in (("oneOf", "Fill in exactly one of these"), ("anyOf", "Fill in one of these at least")):
+    for word, told in (
+        ("oneOf", _("Fill in exactly one of these: %(names)s.")),
+        ("anyOf", _("Fill in one of these at least: %(names)s.")),
+    ):
         branches = schema.get(word)
         if isinstance(branches, list) and branches and only_required(branches):
-            needed = [" and ".join(humanise(str(key)) for key in one.get("required", [])) for one in branches]
-            field.hint = f"{told}: {', '.join(one for one in needed if one)}."
+            needed = [_(" and ").join(humanise(str(key)) for key in one.get("required", [])) for one in branches]
+            field.hint = told % {"names": ", ".join(one for one in needed if one)}
 
 
 def _string(field: Field, schema: Mapping[str, Any]) -> None:
@@ -146,24 +151,27 @@ def _string_hints(field: Field, schema: Mapping[str, Any], form: str) -> list[st
     parts, most, least = [], schema.get("maxLength"), schema.get("minLength")
     examples = schema.get("examples")
     if isinstance(examples, list) and examples and isinstance(examples[0], str) and field.widget != "secret":
-        field.attrs["placeholder"] = f"e.g. {examples[0]}"
+        field.attrs["placeholder"] = _("e.g. %(example)s") % {"example": examples[0]}
     if isinstance(most, int):
-        parts.append(f"at most {most} characters")
+        parts.append(_("at most %(most)s characters") % {"most": most})
     if isinstance(least, int) and least > 1:
-        parts.append(f"at least {least}")
+        parts.append(_("at least %(number)s") % {"number": least})
     if isinstance(schema.get("pattern"), str):
         field.patterned = True
         if field.widget == "text" and (told := for_browsers(schema["pattern"])):
-            field.attrs |= {"pattern": told, "title": field.help or f"pattern {schema['pattern']}"}
+            field.attrs |= {
+                "pattern": told,
+                "title": field.help or _("pattern %(pattern)s") % {"pattern": schema["pattern"]},
+            }
         # Words of the author's own say it to people; without any the pattern does.
         if not field.help and "placeholder" not in field.attrs:
-            parts.append(f"pattern {schema['pattern']}")
-    return [*parts, HINTS[form]] if form in HINTS else parts
+            parts.append(_("pattern %(pattern)s") % {"pattern": schema["pattern"]})
+    return [*parts, str(HINTS[form])] if form in HINTS else parts
 
 
 def _file(field: Field, schema: Mapping[str, Any]) -> None:
     field.widget, field.kind, field.item = "file", "file", str(schema.get("contentMediaType") or "")
-    field.hint = f"at most 2 MB{f', of the type {field.item}' if field.item else ''}"
+    field.hint = _("at most 2 MB, of the type %(type)s") % {"type": field.item} if field.item else _("at most 2 MB")
     if field.item:
         field.attrs["accept"] = field.item
 
@@ -179,15 +187,15 @@ def _number(field: Field, schema: Mapping[str, Any], kind: str) -> None:
         field.attrs["step"] = "any"
     examples = schema.get("examples")
     if isinstance(examples, list) and examples and type(examples[0]) in (int, float):
-        field.attrs["placeholder"] = f"e.g. {number_text(examples[0])}"
+        field.attrs["placeholder"] = _("e.g. %(example)s") % {"example": number_text(examples[0])}
     bounds = [
-        f"{word} {number_text(schema[key])}"
+        word % {"number": number_text(schema[key])}
         for key, word in (
-            ("minimum", "at least"),
-            ("exclusiveMinimum", "more than"),
-            ("maximum", "at most"),
-            ("exclusiveMaximum", "less than"),
-            ("multipleOf", "in steps of"),
+            ("minimum", _("at least %(number)s")),
+            ("exclusiveMinimum", _("more than %(number)s")),
+            ("maximum", _("at most %(number)s")),
+            ("exclusiveMaximum", _("less than %(number)s")),
+            ("multipleOf", _("in steps of %(number)s")),
         )
         if isinstance(schema.get(key), int | float) and not isinstance(schema.get(key), bool)
     ]
@@ -211,8 +219,8 @@ def _array(field: Field, schema: Mapping[str, Any], root: Root, depth: int) -> N
         field.hint = several.counted({**schema, "uniqueItems": False})
     elif _plain(items):
         field.widget, field.kind, field.item = "lines", "one a line", str(items["type"])
-        each = {"string": "one entry a line", "boolean": "true or false, one a line"}
-        field.hint = ", ".join(filter(None, (each.get(field.item, "one number a line"), several.counted(schema))))
+        each = {"string": _("one entry a line"), "boolean": _("true or false, one a line")}
+        field.hint = ", ".join(filter(None, (each.get(field.item, _("one number a line")), several.counted(schema))))
     else:
         several.rows(field, schema, root, depth, build_field)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from graphs.web.forms.fields import Field
 
 #: What the engine says of a text that breaks its pattern.
@@ -48,11 +50,15 @@ def _words(owner: Field | None, problem: Problem, secrets: list[str]) -> str:
     if owner is not None and owner.patterned and owner.pointer == problem.pointer and MISMATCH in problem.message:
         # The note beside the field says which form; an example stands in the field only while it is empty.
         example = owner.attrs.get("placeholder", "")
-        return f"This does not have the expected form{', ' if example else ''}{example}."
+        if example:
+            return _("This does not have the expected form, %(example)s.") % {"example": example}
+        return _("This does not have the expected form.")
     if any(secret in problem.message or repr(secret)[1:-1] in problem.message for secret in secrets):
-        return f"This does not fit{f': {owner.hint}' if owner is not None and owner.hint else ' what is asked for'}."
+        if owner is not None and owner.hint:
+            return _("This does not fit: %(hint)s.") % {"hint": owner.hint}
+        return _("This does not fit what is asked for.")
     if NO_SHAPE[0] in problem.message:
-        return "This fits none of the shapes that it may have."
+        return _("This fits none of the shapes that it may have.")
     if NO_SHAPE[1] in problem.message:
-        return "This fits more than one of the shapes, and may have only one of them."
+        return _("This fits more than one of the shapes, and may have only one of them.")
     return problem.message

@@ -8,6 +8,8 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.web.forms.fields import ABSENT, Field, Option
 from graphs.web.forms.files import content
 from graphs.web.forms.formats import checked
@@ -29,7 +31,7 @@ def leaf(field: Field, required: bool) -> Any:
         if field.widget in ("lines", "checks") and field.required:
             return []
         if field.required and required:
-            raise ValueError("Choose one." if field.options else "This is needed.")
+            raise ValueError(_("Choose one.") if field.options else _("This is needed."))
         return ABSENT
     if field.widget == "checks":
         return [option.value for option in _ticked(field)]
@@ -42,7 +44,7 @@ def leaf(field: Field, required: bool) -> Any:
 def _ticked(field: Field) -> list[Option]:
     known = {option.index: option for option in field.options}
     if any(index not in known for index in field.chosen):
-        raise ValueError("One of these is none of the choices.")
+        raise ValueError(_("One of these is none of the choices."))
     return [known[index] for index in dict.fromkeys(field.text.split(",")) if index]
 
 
@@ -50,7 +52,7 @@ def _option(field: Field) -> Any:
     for option in field.options:
         if option.index == field.text:
             return option.value
-    raise ValueError("This is none of the choices.")
+    raise ValueError(_("This is none of the choices."))
 
 
 def _number(field: Field) -> Any:
@@ -62,12 +64,12 @@ def number(text: str, *, whole: bool) -> int | float:
     if WHOLE.fullmatch(text):
         return int(text)
     if whole:
-        raise ValueError("Enter a whole number.")
+        raise ValueError(_("Enter a whole number."))
     if not DECIMAL.fullmatch(text):
-        raise ValueError("Enter a number, such as 12.50.")
+        raise ValueError(_("Enter a number, such as 12.50."))
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError("This number is too large.")
+        raise ValueError(_("This number is too large."))
     return value
 
 
@@ -75,14 +77,14 @@ def _date(field: Field) -> str:
     try:
         return date.fromisoformat(field.text.strip()).isoformat()
     except ValueError:
-        raise ValueError("Enter a date as year-month-day, such as 2026-03-01.") from None
+        raise ValueError(_("Enter a date as year-month-day, such as 2026-03-01.")) from None
 
 
 def _datetime(field: Field) -> str:
     try:
         moment = datetime.fromisoformat(field.text.strip())
     except ValueError:
-        raise ValueError("Enter a date and time, such as 2026-03-01T09:30+01:00.") from None
+        raise ValueError(_("Enter a date and time, such as 2026-03-01T09:30+01:00.")) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
@@ -97,11 +99,11 @@ def _scalar(text: str, kind: str, line: int) -> Any:
     if kind == "boolean":
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise ValueError(f"Line {line}: write true or false.")
+        raise ValueError(_("Line %(line)s: write true or false.") % {"line": line})
     try:
         return number(text, whole=kind == "integer")
     except ValueError as error:
-        raise ValueError(f"Line {line}: {error}") from None
+        raise ValueError(_("Line %(line)s: %(error)s") % {"line": line, "error": error}) from None
 
 
 def _json(field: Field) -> Any:
@@ -115,28 +117,31 @@ def loads(text: str) -> Any:
         depth += (char in "[{") - (char in "]}")
         deepest = max(deepest, depth)
     if deepest > MOST_NESTED * 2:
-        raise ValueError("This JSON is nested too deeply.")
+        raise ValueError(_("This JSON is nested too deeply."))
     try:
         return json.loads(text, parse_int=_integer, parse_constant=_refuse, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         # Some of its messages end in a preposition of their own.
         what = error.msg.removesuffix(" at")
-        raise ValueError(f"This is not JSON: {what} at line {error.lineno}, column {error.colno}.") from None
+        raise ValueError(
+            _("This is not JSON: %(what)s at line %(line)s, column %(column)s.")
+            % {"what": what, "line": error.lineno, "column": error.colno}
+        ) from None
 
 
 def _integer(text: str) -> int:
     # Past the digits that Python reads at all, its refusal would tell people of interpreters.
     if not WHOLE.fullmatch(text):
-        raise ValueError("A number in this JSON is too large.")
+        raise ValueError(_("A number in this JSON is too large."))
     return int(text)
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON.")
+    raise ValueError(_("%(name)s is not JSON.") % {"name": name})
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("This JSON has the same key twice in one object.")
+        raise ValueError(_("This JSON has the same key twice in one object."))
     return found

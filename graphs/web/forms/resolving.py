@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from graphs.engine.errors import PayloadError, SchemaError
 from graphs.engine.schemas import validate
 
@@ -52,7 +54,7 @@ class Root:
     def problems(self, part: Any, value: Any) -> list[tuple[str, str]]:
         """How a value breaks a part of the schema; what the engine cannot check breaks nothing here."""
         if isinstance(part, bool):
-            return [] if part else [("", "This is not allowed here.")]
+            return [] if part else [("", _("This is not allowed here."))]
         try:
             return validate(self._alone(part), value)
         except (SchemaError, PayloadError, RecursionError, TypeError, ValueError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from django.utils.translation import gettext as _
+
 from graphs.web.forms.choosing import LONG_LABEL, branch_labels
 from graphs.web.forms.conditions import Unmappable, grown, rules_of
 from graphs.web.forms.fields import ABSENT, Field, Option
@@ -29,8 +31,11 @@ class Build(Protocol):
 def counted(schema: Mapping[str, Any]) -> str:
     """How many items a list may have, in words."""
     least, most = _count(schema.get("minItems")), _count(schema.get("maxItems"))
-    parts = [f"at least {least}" if least else "", f"at most {most}" if most else ""]
-    return ", ".join(filter(None, [*parts, "none twice" if schema.get("uniqueItems") is True else ""]))
+    parts = [
+        _("at least %(number)s") % {"number": least} if least else "",
+        _("at most %(number)s") % {"number": most} if most else "",
+    ]
+    return ", ".join(filter(None, [*parts, _("none twice") if schema.get("uniqueItems") is True else ""]))
 
 
 def _count(value: Any) -> int:
@@ -91,22 +96,22 @@ def _others(schema: Mapping[str, Any]) -> Any:
 
 
 def _map(owner: Field, schema: Any, root: Root, depth: int, build: Build) -> Field:
-    label = "More entries" if owner.base else "Entries"
+    label = _("More entries") if owner.base else _("Entries")
     field = Field(owner.pointer, f"{owner.name}/~m", label, "map", "names and values", schema, asked=owner.asked)
     patterns = owner.schema.get("patternProperties") if isinstance(owner.schema, Mapping) else None
     named = ", ".join(patterns) if isinstance(patterns, Mapping) else ""
-    field.hint = f"names match {visible(named)}" if named else ""
+    field.hint = _("names match %(patterns)s") % {"patterns": visible(named)} if named else ""
     field.most = MOST_ROWS
 
     def entry(owner: Field, row: str) -> Field | None:
         if not root.take():
             return None
         name, at = f"{owner.name}/{row}", f"{owner.pointer}/~{row}"
-        key = Field(f"{at}k", f"{name}/~k", "Name", "text", "text", {}, required=True, item="key")
+        key = Field(f"{at}k", f"{name}/~k", _("Name"), "text", "text", {}, required=True, item="key")
         with root.afresh():
             value = build(schema, root, f"{at}v", f"{name}/~v", required=True, depth=depth + 1)
-        value.label = "Value" if value.label in ("Answer", f"~{row}v") or "title" not in schema else value.label
-        return Field(f"{at}e", name, "Entry", "entry", "entry", {}, required=True, row=row, children=[key, value])
+        value.label = _("Value") if value.label in (_("Answer"), f"~{row}v") or "title" not in schema else value.label
+        return Field(f"{at}e", name, _("Entry"), "entry", "entry", {}, required=True, row=row, children=[key, value])
 
     field.make = entry
     return field
@@ -168,8 +173,12 @@ def place_row(field: Field, row: Field, at: int) -> None:
     """Where a row stands says where its value goes; its name stays."""
     if field.widget == "rows":
         repoint(row, f"{field.pointer}/{at}")
-    row.label = f"{'Row' if field.columns else field.label} {at + 1}" if field.widget == "rows" else f"Entry {at + 1}"
-    within = f"{field.place}, {'row' if field.widget == 'rows' else 'entry'} {at + 1}"
+    if field.widget == "rows":
+        row.label = _("Row %(number)s") % {"number": at + 1} if field.columns else f"{field.label} {at + 1}"
+        within = _("%(place)s, row %(number)s")
+    else:
+        row.label, within = _("Entry %(number)s") % {"number": at + 1}, _("%(place)s, entry %(number)s")
+    within %= {"place": field.place, "number": at + 1}
     for one in row.walk():
         one.within = within if one is not row else field.within
 
