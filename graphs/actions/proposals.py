@@ -69,5 +69,5 @@ def close(actor: Person, found: PolicyProposal, state: ProposalState) -> None:
     found.refresh_from_db()
     raise NotPossible(
         _("%(name)s has %(state)s this proposal already.")
-        % {"name": found.closed_by_name or _("The system"), "state": found.state}
+        % {"name": found.closed_by_name or _("The system"), "state": _(found.state)}
     )

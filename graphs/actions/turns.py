@@ -110,7 +110,7 @@ def refuse(status: ThreadStatus) -> None:
         raise NotPossible(_("It waits for a decision; nothing else can be said to it before."))
     if status is ThreadStatus.FAILED:
         raise NotPossible(_("It failed. Retry it first; it goes on where it failed."))
-    raise NotPossible(_("It is %(status)s and takes nothing new before it has ended.") % {"status": status})
+    raise NotPossible(_("It is %(status)s and takes nothing new before it has ended.") % {"status": _(str(status))})
 
 
 def write(thread: Thread, commit: Commit) -> None:

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from graphs.engine.statuses import InterruptStatus, Outcome
 from graphs.models.append_only import AppendOnly, AppendOnlyQuerySet
@@ -284,9 +285,9 @@ class CommentQuerySet(models.QuerySet["Comment"]):
 class CommentKind(models.TextChoices):
     """What a remark is for: just said, asking for more before deciding, or telling it."""
 
-    REMARK = "remark", "remark"
-    ASKS = "asks", "asks for more information"
-    TELLS = "tells", "gives more information"
+    REMARK = "remark", _("remark")
+    ASKS = "asks", _("asks for more information")
+    TELLS = "tells", _("gives more information")
 
 
 class Comment(models.Model):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from graphs.models.fields import JSONTextField
 from graphs.models.queues import ApprovalQueue, Right
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 class ProposalState(models.TextChoices):
     """Where a proposal stands; every state but the first is for good."""
 
-    WAITING = "waiting", "waiting"
-    CONFIRMED = "confirmed", "confirmed"
-    REFUSED = "refused", "refused"
-    WITHDRAWN = "withdrawn", "withdrawn"
+    WAITING = "waiting", _("waiting")
+    CONFIRMED = "confirmed", _("confirmed")
+    REFUSED = "refused", _("refused")
+    WITHDRAWN = "withdrawn", _("withdrawn")
 
 
 class PolicyProposalQuerySet(models.QuerySet["PolicyProposal"]):

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from graphs.models.append_only import AppendOnly
 from graphs.models.clock import Now
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 class Right(models.TextChoices):
     """What a membership allows; each includes the ones before it."""
 
-    VIEW = "view", "may view"
-    DECIDE = "decide", "may decide"
-    ADMINISTER = "administer", "may administer"
+    VIEW = "view", _("may view")
+    DECIDE = "decide", _("may decide")
+    ADMINISTER = "administer", _("may administer")
 
 
 class ApprovalQueueQuerySet(models.QuerySet["ApprovalQueue"]):

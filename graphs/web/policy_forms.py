@@ -145,7 +145,7 @@ def votes() -> dict[str, Any]:
         "quorum": count("quorum", _("People who have to agree"), ""),
         "rejects": count("rejects", _("Noes that stop it"), ""),
         "self_approval": switch(_("Whoever asks may decide it themselves")),
-        "reason": words(_("A reason is needed"), wording.REASONS),
+        "reason": words(_("A reason is needed"), {one: _(label) for one, label in wording.REASONS.items()}),
         "step_up": words(_("The password again"), {"never": _("never"), "critical": _("where the risk is critical")}),
         "hold_seconds": count("hold_seconds", _("Seconds to undo a decision"), _("0 lets it count at once.")),
         "trust": switch(_("“Do not ask again” may be chosen")),
@@ -172,7 +172,7 @@ def text(title: str, help_: str = "", most: int = 80) -> dict[str, Any]:
 
 
 def risks() -> dict[str, Any]:
-    level = words(_("Level"), {one: one for one in checking.LEVELS})
+    level = words(_("Level"), {one: _(one) for one in checking.LEVELS})
     path = text(_("Where the payload has its amount"), _("A JSON pointer, such as /amount: lists sort by it."), 200)
     return {
         "risk": rules(_("Rules of risk"), {"level": level}, _("The highest level of those that hold counts.")),
@@ -213,7 +213,7 @@ def times(queues: Iterable[tuple[str, str]]) -> dict[str, Any]:
     ways = [{"const": slug, "title": title} for slug, title in queues]
     to = {"title": _("Escalated to"), "description": _("Without a queue it is only marked.")}
     found["escalate_to"] = {**to, "oneOf": ways} if ways else {**to, "type": "string", "maxLength": 60}
-    found["expire_outcome"] = words(_("What counts when it expires"), {one: one for one in checking.OUTCOMES})
+    found["expire_outcome"] = words(_("What counts when it expires"), {one: _(one) for one in checking.OUTCOMES})
     return found
 
 

@@ -98,8 +98,9 @@ def heading(kind: str) -> str:
 
 def told(one: Decision, found: Judged) -> list[str]:
     """In what one differs, in words."""
+    then = _(Level(one.interrupt.risk).word)
     words = {
-        "risk": _("Risk %(then)s would be %(now)s.") % {"then": Level(one.interrupt.risk).word, "now": by_rule(found)},
+        "risk": _("Risk %(then)s would be %(now)s.") % {"then": then, "now": by_rule(found)},
         "votes": ngettext(
             "One more vote would be needed.", "%(count)s more votes would be needed.", found.lacking
         ) % {"count": found.lacking},
@@ -111,4 +112,5 @@ def told(one: Decision, found: Judged) -> list[str]:
 
 
 def by_rule(found: Judged) -> str:
-    return f"{found.level.word} ({', '.join(found.rules)})" if found.rules else found.level.word
+    word = _(found.level.word)
+    return f"{word} ({', '.join(found.rules)})" if found.rules else word

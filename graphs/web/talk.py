@@ -322,7 +322,7 @@ class Reading:
         comment: Comment
         for comment in entries.of(self.rows, entries.COMMENTS):
             entry = Entry("comment", comment.created_at, comment.author_name, "message", rank=3, text=comment.text)
-            entry.note = _(CommentKind(comment.kind).label) if comment.kind != CommentKind.REMARK else ""
+            entry.note = str(CommentKind(comment.kind).label) if comment.kind != CommentKind.REMARK else ""
             yield entry
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from graphs.engine.statuses import InterruptStatus, Outcome, TaskStatus, ThreadStatus
 
@@ -79,6 +80,22 @@ EVENT: dict[str, Look] = {
     "graph.node_interrupt": Look(_("question asked"), "hand-stop", "amber"),
     "graph.end": Look(_("ended"), "flag", "grey"),
 }
+
+
+#: Words of rooms that know nothing of languages, marked here so that translators find them: of statuses, of the
+#: levels of a policy, and of when it asks for a reason.
+OF_OTHER_ROOMS = (
+    gettext_noop("ready"),
+    gettext_noop("interrupted"),
+    gettext_noop("waiting version"),
+    gettext_noop("low"),
+    gettext_noop("medium"),
+    gettext_noop("high"),
+    gettext_noop("critical"),
+    gettext_noop("always"),
+    gettext_noop("for a no, and where the risk is high"),
+    gettext_noop("only where the risk is high"),
+)
 
 
 def of(table: dict[str, Look], name: str) -> Look:
