@@ -76,6 +76,8 @@ def pack(request: HttpRequest, interrupt_id: uuid.UUID) -> HttpResponse:
     return response
 
 
+# A record reads the same whoever makes it.
+@translation.override("en")
 def files(user: User, interrupt: Interrupt) -> dict[str, bytes]:
     """Every file of the pack but its manifest. Drafts are in none of them: nobody has said what stands in one."""
     shown = without_secrets(interrupt)
@@ -182,7 +184,6 @@ def attachments(interrupt: Interrupt) -> list[dict[str, Any]]:
     return list(interrupt.attachments.order_by("created_at", "pk").values(*names))
 
 
-@translation.override("en")
 def card(shown: Interrupt) -> bytes:
     """The card without the buttons: title, reason, consequences and facts, as the page computes them."""
     value = asking.shown_value(shown)

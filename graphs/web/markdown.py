@@ -282,7 +282,8 @@ def _parser() -> MarkdownIt:
 
 
 def _table_open(*given: Any) -> str:
-    return f'<div class="tablebox" tabindex="0" role="group" aria-label="{escape(_("Table"))}"><table>\n'
+    label = escape(_("Table"))
+    return f'<div class="tablebox" tabindex="0" role="group" aria-label="{label}"><table>\n'
 
 
 def _table_close(*_: Any) -> str:

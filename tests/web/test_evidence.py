@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from graphs.actions import audit, comments, looks, sealing
 from graphs.actions import evidence as actions
@@ -19,6 +20,7 @@ from graphs.agents.approvals import gate_schema
 from graphs.engine.interrupts import Interrupt
 from graphs.engine.statuses import Outcome
 from graphs.models import Attachment, AuditEntry, Draft
+from graphs.web import evidence
 from tests.actions.conftest import Asked
 from tests.actions.policies import enforce
 from tests.people import People
@@ -111,6 +113,16 @@ def test_the_card_is_what_the_page_computes_and_its_hash_is_in_the_manifest(pack
     manifest = json.loads(files["manifest.json"])
     assert manifest["files"]["card.html"] == hashlib.sha256(files["card.html"]).hexdigest()
     assert set(manifest["files"]) == set(files) - {"manifest.json"}
+
+
+def test_a_record_reads_the_same_whatever_language_its_maker_reads(
+    people: People, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoken = []
+    monkeypatch.setattr(evidence, "card", lambda shown: spoken.append(translation.get_language()) or b"")
+    with translation.override("de"):
+        evidence.files(people.decider, asked.row())
+    assert spoken == ["en"]
 
 
 def test_s10_no_secret_and_no_draft_is_in_a_pack(pack: bytes) -> None:

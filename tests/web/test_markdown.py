@@ -7,6 +7,7 @@ from html import unescape
 
 import pytest
 from django.template import Context, Template
+from django.utils import translation
 
 from graphs.web import markdown
 from graphs.web.markdown import rendered
@@ -320,3 +321,14 @@ def test_what_is_no_text_is_shown_as_one() -> None:
 )
 def test_a_text_on_one_line_has_no_marks(text: str, line: str) -> None:
     assert markdown.words(text) == line
+
+
+def test_a_table_is_named_in_each_readers_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "| a |\n| - |\n| one more table |"
+    monkeypatch.setattr(
+        markdown, "_", lambda word: {"Table": 'Tab"elle'}[word] if translation.get_language() == "de" else word
+    )
+    with translation.override("de"):
+        assert 'aria-label="Tab&quot;elle"' in rendered(text)
+    with translation.override("en"):
+        assert 'aria-label="Table"' in rendered(text)
