@@ -39,7 +39,7 @@ def _changed(field: Field) -> bool:
 def yours(field: Field) -> str:
     """What is in a field now; of a secret only that there is one."""
     if field.widget == "file":
-        return f"{field.filename or _('a file')}, {size_text(field.hidden)}"
+        return ", ".join([field.filename or _("a file"), size_text(field.hidden)])
     return MASK if field.widget == "secret" else said(field, field.text)
 
 
@@ -58,4 +58,4 @@ def said(field: Field, text: str) -> str:
 
 def _order(field: Field, text: str) -> str:
     moved = text == field.text and text != field.began and set(text.split(",")) == set(field.began.split(","))
-    return f", {_('in another order')}" if moved else ""
+    return ", " + _("in another order") if moved else ""
