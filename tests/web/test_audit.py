@@ -153,7 +153,8 @@ def test_verifying_is_an_entry_and_says_that_the_chain_holds(signed_in: SignedIn
     page = signed_in(auditor).get(answer["Location"])
     assert "The chain holds 3 entries were checked." in text_of(page)
     last = AuditEntry.objects.latest("seq")
-    assert (last.action, last.actor_name, last.data) == ("verify_chain", "auditor", {"ok": True, "checked": 3, **BROWSER})
+    told = {"ok": True, "checked": 3, **BROWSER}
+    assert (last.action, last.actor_name, last.data) == ("verify_chain", "auditor", told)
 
 
 def test_verifying_names_the_first_bad_entry(signed_in: SignedIn, auditor: User) -> None:
