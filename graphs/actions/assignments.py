@@ -143,11 +143,11 @@ def allowed(actor: Person, action: str, interrupt_id: str) -> Interrupt:
 
 
 def holder(person: Person) -> dict[str, Any]:
-    return {"assignee": person_id(person), "name": actor_name(person), "claimed_at": Now()}
+    return {"assignee": person_id(person), "assignee_name": actor_name(person), "claimed_at": Now()}
 
 
 def nobody() -> dict[str, Any]:
-    return {"assignee": None, "name": "", "claimed_at": None}
+    return {"assignee": None, "assignee_name": "", "claimed_at": None}
 
 
 def fresh(interrupt: Interrupt) -> Interrupt:

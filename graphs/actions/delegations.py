@@ -163,7 +163,7 @@ def reached(person: int | None, edges: list[tuple[int | None, int | None]]) -> s
 def facts(made: Delegation) -> dict[str, object]:
     return {
         "to": made.receiver_name,
-        "name": made.receiver_id,
+        "receiver": made.receiver_id,
         "queue": made.queue.slug if made.queue else "",
         "from": made.starts_at.isoformat(),
         "until": made.ends_at.isoformat(),
