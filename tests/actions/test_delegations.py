@@ -40,6 +40,7 @@ def test_n14_the_receiver_decides_in_the_givers_place_until_it_ends(people: Peop
     ruling = permissions.ruling(people.stranger, "decide", row)
     assert ruling and ruling.on_behalf_of == "decider" and permissions.can(people.stranger, "view", row)
     entry = AuditEntry.objects.get(action="delegate")
+    assert entry.data["receiver"] == people.stranger.pk
     assert (entry.actor_name, entry.data["to"], entry.data["queue"], made.note) == (
         "decider", "stranger", "finance", "away"
     )  # fmt: skip
