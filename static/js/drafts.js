@@ -22,14 +22,14 @@ function tell(place, words) {
 async function save(form, keepalive = false) {
   clearTimeout(timers.get(form));
   timers.delete(form);
-  const place = form.querySelector("[data-draft]");
+  const place = form.querySelector("[data-draft-address]");
   if (!place || form.dataset.sent) return;
   const fields = body(form);
   const text = fields.toString();
   if (saved.get(form) === text) return;
   saved.set(form, text);
   try {
-    const answer = await fetch(place.dataset.draft, { method: "POST", body: fields, credentials: "same-origin", keepalive });
+    const answer = await fetch(place.dataset.draftAddress, { method: "POST", body: fields, credentials: "same-origin", keepalive });
     if (answer.status === 204) tell(place, place.dataset.saved);
     else if (answer.status !== 409) throw new Error(String(answer.status));
   } catch {
