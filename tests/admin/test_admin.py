@@ -106,7 +106,11 @@ def test_editing_a_queue_leaves_an_audit_entry(signed_in: Client, operator: User
     }  # fmt: skip
     assert signed_in.post(page(ApprovalQueue, "change", queue.pk), form).status_code == 302
     entry = AuditEntry.objects.get(action="change_queue")
-    assert entry.data == {"title": "Money", "members": [{"user": operator.pk, "group": None, "right": "decide"}]}
+    assert entry.data == {
+        "title": "Money",
+        "members": [{"user": operator.pk, "group": None, "right": "decide"}],
+        "origin": {"ip": "127.0.0.1", "agent": ""},
+    }
 
 
 def test_people_without_the_operators_rights_do_not_get_in(decided: Thread, charlie: User) -> None:
