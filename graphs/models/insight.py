@@ -31,7 +31,7 @@ from django.db.models.functions import Coalesce, Concat, TruncDate
 from graphs.engine.statuses import Outcome
 from graphs.models.attention import Look
 from graphs.models.clock import Now, Seconds
-from graphs.models.interrupts import Decision, Interrupt
+from graphs.models.interrupts import Decision, Interrupt, Vote
 
 if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
@@ -229,6 +229,14 @@ def daily(scope: Scope) -> dict[date, Spans]:
     """How long the decisions of each day took, and how many they were."""
     found = spans(scope.given.standing().annotate(part=TruncDate("decided_at"), span=TOOK))
     return {date.fromisoformat(str(day)): one for day, one in found.items()}
+
+
+def agreement(scope: Scope) -> tuple[int, int]:
+    """Of the questions on which several people voted: on how many all of them said the same, and how many they are."""
+    votes = Vote.objects.filter(interrupt__queue__in=scope.queues, voted_at__gte=scope.since).order_by()
+    rounds = votes.values("interrupt", "round").annotate(n=Count("pk"), outcomes=Count("outcome", distinct=True))
+    several = rounds.filter(n__gte=2)
+    return several.filter(outcomes=1).count(), several.count()
 
 
 def reviewers(scope: Scope) -> list[Reviewer]:

@@ -74,10 +74,14 @@ def paged(rows: QuerySet[Decision], after: str) -> list[Decision]:
     last = keyset.read(after, ORDER, keyset.whole)
     if last is not None:
         rows = rows.filter(keyset.past(ORDER, *last))
-    kept = {f"{name}_text": Cast(name, TextField()) for name in ("original", "value")}
-    rows = rows.with_undone().annotate(**kept)  # type: ignore[attr-defined]
-    rows = rows.select_related("interrupt__queue", "interrupt__thread").defer(*UNSHOWN)
+    rows = with_texts(rows.with_undone())  # type: ignore[attr-defined]
     return list(rows.order_by("-decided_at", "-pk")[: PAGE + 1])
+
+
+def with_texts(rows: QuerySet[Decision]) -> QuerySet[Decision]:
+    """With what `edited` needs, and without what a list never shows."""
+    kept = {f"{name}_text": Cast(name, TextField()) for name in ("original", "value")}
+    return rows.annotate(**kept).select_related("interrupt__queue", "interrupt__thread").defer(*UNSHOWN)
 
 
 def titled(found: Sequence[Decision]) -> Sequence[Decision]:

@@ -6,6 +6,7 @@ import csv
 import io
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from statistics import median
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -17,6 +18,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 
 from graphs.models import ApprovalQueue, insight
+from graphs.web import decisions
 from graphs.web.exports import harmless
 from graphs.web.people import person
 from graphs.web.shell import page
@@ -24,6 +26,8 @@ from graphs.web.tables import COUNT, DAY, SHARE, SPAN, TEXT, Column, Table, shar
 
 PERIODS = (7, 30, 90)
 USUAL = 30
+#: Edited decisions that are counted field by field, the newest.
+MOST_EDITED = 200
 SHARES = {
     "approved": (gettext_noop("Approved"), "green"),
     "edited": (gettext_noop("Edited and approved"), "blue"),
@@ -91,6 +95,8 @@ def insights(request: HttpRequest) -> HttpResponse:
         "daily": days,
         "tables": [by(wanted, name) for name in insight.GROUPS],
         "oversight": oversight(people),
+        "agreement": agreed(wanted.scope),
+        "edits": edits(wanted.scope),
         "people": by_person(people),
         "signs": [one for one in people if one.always_yes],
         "enough": insight.ENOUGH,
@@ -177,6 +183,19 @@ def oversight(people: list[insight.Reviewer]) -> dict[str, Any]:
     n = sum(one.n for one in people)
     counts = {name: sum(getattr(one, name) for one in people) for name in ("quick", "unread", "unopened")}
     return {"n": n, **{name: {"n": count, "share": share(count, n)} for name, count in counts.items()}}
+
+
+def agreed(scope: insight.Scope) -> dict[str, Any]:
+    """How often those agreed who voted on the same question: each vote is a second look at the others."""
+    same, n = insight.agreement(scope)
+    return {"n": n, "same": same, "share": share(same, n)}
+
+
+def edits(scope: insight.Scope) -> dict[str, Any]:
+    """How many fields are changed where a proposal is changed at all, in the newest decisions of the period."""
+    rows = decisions.with_texts(scope.given.standing().filter(insight.EDITED)).order_by("-decided_at")[:MOST_EDITED]
+    counts = [count for count in map(decisions.edited, rows) if count]
+    return {"n": len(counts), "median": median(counts) if counts else None}
 
 
 def by_person(people: list[insight.Reviewer]) -> Table:

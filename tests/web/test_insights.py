@@ -226,3 +226,25 @@ def test_a_table_tells_nothing_where_there_is_nothing() -> None:
     table = Table("x", "X", [Column("a", "A", TEXT), Column("b", "B", COUNT), Column("c", "C", SPAN)], [["", 0, None]])
     assert list(table.plain()) == [["", "0", ""]]
     assert [[cell.text for cell in row] for row in table.cells()] == [["", "0", ""]]
+
+
+def test_votes_on_one_question_agree_or_do_not(people: People, signed_in: SignedIn) -> None:
+    enforce(people.finance, quorum=2, rejects=2)
+    asked = several(people, 3)
+    for number, second in ((0, Outcome.APPROVED), (1, Outcome.REJECTED)):
+        yes(people, asked, number)
+        value = {"amount": 5} if second is Outcome.APPROVED else None
+        decide(people.grouped, [asked.given(second, value, number)], channel="form")
+    yes(people, asked, 2)
+    # A question on which one person has voted so far says nothing about agreement.
+    assert insight.agreement(whole()) == (1, 2)
+    page = text_of(signed_in(people.administrator).get("/insights"))
+    assert "50 % of the questions on which several people voted" in page
+
+
+def test_how_much_is_changed_where_anything_is(people: People, signed_in: SignedIn) -> None:
+    asked = several(people, 3)
+    for number, amount in enumerate((5, 6, 7)):
+        yes(people, asked, number, amount=amount)
+    edits = signed_in(people.administrator).get("/insights").context["edits"]
+    assert edits == {"n": 2, "median": 1}
